@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import resource
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from typing import Any
 from busproof.adapters.asleep import OURS, PAUSE_S, come_to_rest
 from busproof.adapters.base import Door, DoorError, Refused
 from busproof.protocol import CONTRACTS
-from busproof.session import GATE
+from busproof.session import GATE, Session
 from busproof.suite import Ctx
 
 Row = dict[str, Any]
@@ -110,6 +112,29 @@ def remove(path: Path) -> None:
     """Take a database from under those who have it open, with the files beside it, as `git clean` does."""
     for end in ("", "-wal", "-shm"):
         Path(f"{path}{end}").unlink(missing_ok=True)
+
+
+@contextmanager
+def bounded(bus: Session, more_files: int) -> Iterator[None]:
+    """Its processes may open so many files more, where this machine lets the kit say so.
+
+    Those alone that answer on a pipe of the kit's: the kit has the same pipe open, and must not be bounded itself.
+    """
+    pipes = {os.readlink(fd) for fd in Path("/proc/self/fd").glob("[0-9]*") if int(fd.name) > 2 and fd.is_symlink()}
+    before = dict[int, tuple[int, int]]()
+    for process in bus.door.processes():
+        with suppress(OSError, ValueError, AttributeError):
+            pid = int(process.name)
+            if pid != os.getpid() and os.readlink(process / "fd" / "1") in pipes:
+                more = len(list((process / "fd").iterdir())) + more_files
+                before[pid] = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, (more, before[pid][1]))
+    try:
+        yield
+    finally:
+        for pid, limits in before.items():
+            with suppress(OSError):
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
 
 
 def at_once(*calls: Callable[[], Row]) -> list[Row | DoorError]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from busproof.adapters.base import Lost, Refused
 from busproof.protocol.comms import COMMS_METHODS
-from busproof.scenarios.common import Sized, definite, said, untrue_limits, untrue_timeout
+from busproof.scenarios.common import Row, Sized, bounded, definite, said, untrue_limits, untrue_timeout
 from busproof.scenarios.comms.common import receive, scenario, send
 from busproof.session import Session
 from busproof.suite import Ctx
@@ -185,6 +185,41 @@ def bad_input(ctx: Ctx) -> None:
     ctx.expect("comms.limit.15", not soft, f"{len(soft)} bad calls, the first: {'; '.join(soft[:4])}")
     left = receive(ctx.agent("b"))
     ctx.expect("comms.limit.16", left == [] and send(a, "b") is not None, f"stored by bad calls: {left}")
+    after_many_in_vain(ctx)
+
+
+MORE_FILES, TIMES = (
+    40,
+    60,
+)  # so many may a process have open beside those that it has; more calls of each kind are in vain
+
+
+def after_many_in_vain(ctx: Ctx) -> None:
+    """More calls of any kind come to nothing than a process may have files open; then one comes to something."""
+    a = ctx.agent("a")
+    artifacts = ctx.store / ".claude" / "artifacts" / "a" / "t"
+    in_vain: list[tuple[str, Row]] = [
+        ("claim_message", {"message_id": "00000000-0000-4000-8000-000000000001"}),
+        ("receive_messages", {"channels": ["nobody's"], **({"timeout_seconds": 0.001} if ctx.has("wait") else {})}),
+    ]
+    if ctx.has("blob"):
+        for name, content in {"folder": None, "no json": b"{", "too large": b" " * 2**25}.items():
+            a.call("write_artifact", task_id="t", content=1, name=name)
+            (artifacts / name).unlink()
+            (artifacts / name).mkdir() if content is None else (artifacts / name).write_bytes(content)
+        names = ("folder", "no json", "too large", "none")
+        in_vain += [("read_artifact", {"artifact_path": f".claude/artifacts/a/t/{name}"}) for name in names]
+        in_vain += [("write_artifact", {"task_id": "t", "content": 1, "name": "folder"})]
+    with bounded(a, MORE_FILES):
+        for _ in range(TIMES):
+            for method, params in in_vain:
+                a.refusal(method, **params)
+        works: tuple[str, Row] = ("write_artifact", {"task_id": "t", "content": 1})
+        if not ctx.has("blob"):
+            works = ("get_subscribed_channels", {})
+        refused = a.refusal(works[0], **works[1])
+    why = f"{TIMES * len(in_vain)} calls came to nothing, and {works[0]} was refused: {said(refused)}"
+    ctx.expect("comms.limit.16", refused is None, why)
 
 
 @scenario("limit.huge")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import itertools
 import os
-import resource
 import socket
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from busproof.scenarios.common import Row, said
+from busproof.scenarios.common import Row, bounded, said
 from busproof.scenarios.relay.common import MS, bodies, hand, mode, row_of, scenario, write
 from busproof.session import Session
 from busproof.suite import Ctx
@@ -201,7 +198,7 @@ def descriptors(ctx: Ctx) -> None:
     bus = ctx.agent("orchestrator", message_bytes_max=200)
     with hand(ctx, "ann", "bob") as agents:
         bus.call("scan")
-        with _bound(bus):
+        with bounded(bus, MORE_FILES):
             for number in range(PASSES):
                 write(ctx, agents, "ann", f"TO: bob\n\n{'too large ' * 30}")
                 write(ctx, agents, "ann", f"TO: nobody{number}\n\nto nobody")
@@ -216,29 +213,6 @@ def descriptors(ctx: Ctx) -> None:
             told = said(bus.refusal("scan"))
         came = [body for body in bodies(agents, "bob") if "at last" in body]
         ctx.expect("relay.limit.18", len(came) == 1, f"{7 * PASSES} files were refused, and one comes: {came}, {told}")
-
-
-@contextlib.contextmanager
-def _bound(bus: Session) -> Iterator[None]:
-    """Its processes may open so many files more, where this machine lets the kit say so.
-
-    Those alone that answer on a pipe of the kit's: the kit has the same pipe open, and must not be bounded itself.
-    """
-    pipes = {os.readlink(fd) for fd in Path("/proc/self/fd").glob("[0-9]*") if int(fd.name) > 2 and fd.is_symlink()}
-    before = dict[int, tuple[int, int]]()
-    for process in bus.door.processes():
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            pid = int(process.name)
-            if pid != os.getpid() and os.readlink(process / "fd" / "1") in pipes:
-                more = len(list((process / "fd").iterdir())) + MORE_FILES
-                before[pid] = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-                resource.prlimit(pid, resource.RLIMIT_NOFILE, (more, before[pid][1]))
-    try:
-        yield
-    finally:
-        for pid, limits in before.items():
-            with contextlib.suppress(OSError):
-                resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
 
 
 @scenario("limit.odd_content")
