@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from busproof.scenarios.common import at_once, while_doing
+from busproof.scenarios.common import at_once, said, while_doing
 from busproof.scenarios.comms.common import claim, complete, fail, scenario, send
 from busproof.suite import Ctx
 
@@ -79,6 +79,12 @@ def keeps_others(ctx: Ctx) -> None:
     ctx.expect("comms.export.04", kept and whole, f"whole {whole}; the file: {text[:300]}")
     each = [len(about(rows, name)) for name in (one, two)]
     ctx.expect("comms.export.05", each == [1, 1], f"lines of two messages that were sent: {each}")
+    path.unlink()  # somebody begins a new one
+    three = send(a, "b")
+    refused = a.refusal("export_audit_trail")
+    lines = about(trail(ctx)[0], three)
+    why = f"the file was removed; the next export: {said(refused)}; lines of a message that was sent since: {lines}"
+    ctx.expect("comms.export.04", len(lines) == 1, why)
 
 
 @scenario("export.keeps_any_line", needs=("audit",))
