@@ -60,6 +60,7 @@ TYPES = (
 )
 CHANNELS = (
     *("general", "urgent", "General", "c1", "caf\u00e9", "cafe\u0301", "gen%", "general "),
+    *("general,urgent", "gener'al", '["general"]', "null"),  # made of what joins names in a list
     *("y" * 1024, "\U0001f600" * 1024),
 )
 LINKS = ("req-001", "REQ-001", "0", "c" * 1024, "\u6f22" * 1024, "caf\u00e9", "cafe\u0301")
@@ -309,7 +310,8 @@ class CommsGenerator(Drawing):
                 if step.method == "complete_message":
                     self.queue.append(call(0, "get_agent_health", agent_id=step.params["agent_id"]))
         else:
-            now_ms = self.now_ms + r.choice((1, 99, 100, 499, 1500, 3000, 60_000, 300_000, 10**7, -1, -500, -60_000))
+            near = 1, 99, 100, 499, 1500, 3000, 60_000, 300_000, 10**7, -1, -500, -60_000
+            now_ms = self.now_ms + r.choice((*near, -self.now_ms))  # or to the beginning of time
             tag = "clock back" if now_ms < self.now_ms else "clock forward"
         return Step("clock", params={"now_ms": min(max(now_ms, 0), 2**43)}, tags=(tag,))
 
@@ -392,7 +394,7 @@ class CommsGenerator(Drawing):
             return call("hand", "link_artifact", ("artifact linked",), artifact_path=path)
         if kind < 0.6:
             return call("hand", "spoil_artifact", ("lost artifact",), artifact_path=path, text=None)
-        text = r.choice(("", "{", "nul", "7 7", "7", '{"n": 1}'))
+        text = r.choice(("", "{", "nul", "7 7", '{"n": 1} x', "7", '{"n": 1}', ' {"n":1}\n'))
         return call("hand", "spoil_artifact", ("spoiled artifact",), artifact_path=path, text=text)
 
     def _harm(self) -> Step:
@@ -487,7 +489,9 @@ class CommsGenerator(Drawing):
             self._tag("waits in vain")
         first = call(0, "receive_messages", agent_id=agent, channels=[channel], limit=3, timeout_seconds=waits)
         sends = call(1, "send_message", **{**self._said(other, to), "channel": channel})
-        return Step("wait", calls=[first, sends], tags=("wait", *self.tags))
+        passing = self.r.choice((0, 0, 0, 60))  # messages that are not for the reader come first, and wake it
+        others = [call(1, "send_message", **self._said(f"passing {n}", "nobody")) for n in range(passing)]
+        return Step("wait", calls=[first, *others, sends], tags=("wait", *self.tags))
 
     def _answered(self) -> Step:
         """A request whose answer comes after another request's answer. No other message may lie before the answerer."""
