@@ -197,16 +197,15 @@ MORE_FILES, TIMES = (
 def after_many_in_vain(ctx: Ctx) -> None:
     """More calls of any kind come to nothing than a process may have files open; then one comes to something."""
     a = ctx.agent("a")
-    artifacts = ctx.store / ".claude" / "artifacts" / "a" / "t"
     in_vain: list[tuple[str, Row]] = [
         ("claim_message", {"message_id": "00000000-0000-4000-8000-000000000001"}),
         ("receive_messages", {"channels": ["nobody's"], **({"timeout_seconds": 0.001} if ctx.has("wait") else {})}),
     ]
     if ctx.has("blob"):
-        for name, content in {"folder": None, "no json": b"{", "too large": b" " * 2**25}.items():
-            a.call("write_artifact", task_id="t", content=1, name=name)
-            (artifacts / name).unlink()
-            (artifacts / name).mkdir() if content is None else (artifacts / name).write_bytes(content)
+        for name, content in {"folder": None, "no json": b"{", "too large": b" " * (2**24 + 1)}.items():
+            path = ctx.store / a.call("write_artifact", task_id="t", content=1, name=name)["artifact_path"]
+            path.unlink()
+            path.mkdir() if content is None else path.write_bytes(content)
         names = ("folder", "no json", "too large", "none")
         in_vain += [("read_artifact", {"artifact_path": f".claude/artifacts/a/t/{name}"}) for name in names]
         in_vain += [("write_artifact", {"task_id": "t", "content": 1, "name": "folder"})]
