@@ -255,10 +255,10 @@ def first_calls(ctx: Ctx) -> None:
             if method != "open" and not ctx.has(COMMS_METHODS[method].noun or ""):
                 continue
             # Each writes an artifact of its own: together they make its folder alone.
-            own = [{"name": f"{place}.json"} if method == "write_artifact" else {} for place in range(AT_ONCE)]
-            works = [
-                partial(session.call, method, **params, **more) for session, more in zip(sessions, own, strict=True)
+            own: list[Row] = [
+                {"name": f"{place}.json"} if method == "write_artifact" else {} for place in range(AT_ONCE)
             ]
+            works = [partial(one.call, method, **params, **more) for one, more in zip(sessions, own, strict=True)]
             refused = [str(result) for result in at_once(*works) if isinstance(result, DoorError)]
             if refused:
                 ctx.expect(row, False, f"{AT_ONCE} processes at once, each with a first {method}: {refused[0]}")
