@@ -4,7 +4,7 @@ from typing import Any
 
 from refbus.comms.bus import CommsBus
 from refbus.driver import serve
-from refbus.kernel.files import make_folder
+from refbus.kernel.files import make_path
 from refbus.kernel.rules import limit as limits
 
 KILLED_BY = ("comms.blob.12",)
@@ -16,8 +16,7 @@ class ArtifactInPlace(CommsBus):
 
     def write_artifact(self, agent_id: str, task_id: str, content: Any, name: str = "result.json") -> dict[str, Any]:
         folder = self.store.artifacts / agent_id / task_id
-        make_folder(folder.parent)
-        make_folder(folder)
+        make_path(folder)
         (folder / name).write_text(limits.payload(content))
         return {"artifact_path": f".claude/artifacts/{agent_id}/{task_id}/{name}"}
 
