@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from busproof.adapters.sqlite_comms import CommsParticipant
 from busproof.adapters.sqlite_topics import TopicsParticipant
 
 CALLS = 25
@@ -46,3 +50,17 @@ def test_a_call_that_waits_lets_others_go_on(tmp_path: Path) -> None:
         assert [one["sender"] for one in waiting.result(60)["received"]] == ["bob"]
     ann.close()
     bob.close()
+
+
+def test_who_opens_a_new_file_waits_for_another_who_has_it(tmp_path: Path) -> None:
+    """SQLite does not wait where a file changes to WAL: two that open a project at once meet there."""
+    folder = tmp_path / ".claude" / "communications"
+    folder.mkdir(parents=True)
+    session = CommsParticipant()
+    with closing(sqlite3.connect(folder / "messages.db", isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        timer = threading.Timer(0.2, other.execute, ["COMMIT"])
+        timer.start()
+        assert session.call("open", {"store": str(tmp_path), "options": {}}) == {}
+        timer.join()
+    session.close()
