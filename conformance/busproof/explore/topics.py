@@ -42,7 +42,7 @@ TOPIC_NAMES = (
     *(char * TEXT_CHARS_MAX for char in WIDE),
 )
 REASONS = ("done", "two\nlines", "0", " ", *(char * TEXT_CHARS_MAX for char in WIDE), "r" * (TEXT_CHARS_MAX + 1))
-WORDS = ("alpha", "Beta", "gamma7", "delta", "AND", "OR", "NOT", "NEAR", "42")
+WORDS = ("alpha", "Beta", "gamma7", "delta", "AND", "OR", "NOT", "NEAR", "42", "x", "7")
 WIDE_WORDS = (
     *("\u0437\u0438\u043c\u0430", "\u6f22\u5b57", "\U00020000\U00020001"),
     *("stra\u00dfe", "\ufb01sch", "\u0130zmir", "\u03c3\u03bf\u03c6\u03bf\u03c2"),  # others, or longer, in another case
@@ -70,6 +70,12 @@ METADATA: tuple[Any, ...] = (
     {"n": {}},
     {"n": "\u00e9"},
     {"n": "e\u0301"},
+    {"client_message_id": "k", "message_type": "answer", "reply_to": "0123456789"},  # called as the fields beside it
+    {"text": "n" * 70_000},
+)
+STRANGE_FIELDS: tuple[tuple[str, Any], ...] = (  # of an item; all but the first are the bus's to set
+    *(("no_such_field", 1), ("sender", "red"), ("seq", 1), ("message_id", "0123456789"), ("created_at", 1.5)),
+    *(("topic_id", "0123456789"), ("metadata_json", "{}"), ("duplicate", True)),
 )
 TYPES = (None, "message", "question", "answer", " question ", "T", *(char * TYPE_CHARS_MAX for char in WIDE))
 KEYS = ("k", "K", " k", "k1", "caf\u00e9", "cafe\u0301", "0", *(char * CLIENT_ID_CHARS_MAX for char in WIDE))
@@ -106,6 +112,7 @@ EDGES = (
     *("empty outbox", "null in an item", "twice, with other content", "retry as another reply", "ack in the middle"),
     *("reset to the middle", "token for a free name", "blank around the token", "token of another topic", "odd body"),
     *("blank around a name in use", "asked for as it was sent", "in another case", "topic name too long", "volume"),
+    *("a name for an id", "an id for a name", "wait after a retry"),
     *("wait for one's own", "wait for a stranger", "wait for more than it takes", "a stranger's key", "limit 2"),
 )
 
@@ -170,6 +177,8 @@ class TopicsGenerator(Drawing):
     def _topic_id(self, topic: Topic | None) -> Any:
         if topic is None or self.r.random() < 0.02:
             return self._tag("unknown topic", "0123456789")
+        if self.r.random() < 0.02:
+            return self._tag("a name for an id", topic.name)
         if self.r.random() < 0.03:
             how = self.r.choice(("cut", "upper"))
             return changed(topic.topic_id, how=self._tag(f"{'cut' if how == 'cut' else 'upper case'} id", how))
@@ -231,7 +240,11 @@ class TopicsGenerator(Drawing):
         topic = self.r.choice(both)
         name, _ = self.model.joined[one, plain(topic.topic_id)]
         waiting = {"topic_id": topic.topic_id, "wait_seconds": 3, "auto_advance": self.r.random() < 0.7}
-        if self.r.random() < 0.4:
+        mine = [one for one in topic.messages if one.sender == name and one.client_message_id]
+        if mine and self.r.random() < 0.3:
+            waiting["outbox"] = [self._again(self.r.choice(mine), topic)]
+            self._tag("wait after a retry")
+        elif self.r.random() < 0.4:
             waiting["outbox"] = self._tag("wait after sending", [{"content_markdown": self._body()}])
         if self.r.random() < 0.3:
             waiting["include_self"] = self.r.random() < 0.7
@@ -327,7 +340,9 @@ class TopicsGenerator(Drawing):
         return self._step(at, "topic_create", params)
 
     def _name(self, names: Sequence[str]) -> Any:
-        """One of these, or seldom one that the bus made for a topic without a name."""
+        """One of these, or seldom one that the bus made for a topic without a name, or the id of a topic."""
+        if self.model.topics and self.r.random() < 0.03:
+            return self._tag("an id for a name", self.r.choice(self.model.topics).topic_id)
         made = [one.name for one in self.model.topics if isinstance(one.name, Free)]
         if made and self.r.random() < 0.15:
             return self._tag("a name that the bus made", self.r.choice(made))
@@ -370,7 +385,7 @@ class TopicsGenerator(Drawing):
         params: dict[str, Any] = {"agent_name": name}
         elsewhere = [one.names[name].token for one in self.model.topics if one is not topic and name in one.names]
         if topic is None or self.r.random() < 0.3:
-            params["name"] = topic.name if topic else self.topic_names[0]
+            params["name"] = self._name([topic.name if topic else self.topic_names[0]])
             if topic and topic.status == "closed":
                 self._tag("closed by name")
         else:
@@ -551,7 +566,7 @@ class TopicsGenerator(Drawing):
             "type too long": ("message_type", char * (TYPE_CHARS_MAX + 1)),
             "largest key": ("client_message_id", char * CLIENT_ID_CHARS_MAX),
             "key too long": ("client_message_id", char * (CLIENT_ID_CHARS_MAX + 1)),
-            "unknown field": ("no_such_field", 1),
+            "unknown field": self.r.choice(STRANGE_FIELDS),
             "no body": ("content_markdown", None),
         }
         if self.r.random() < 0.08:

@@ -726,9 +726,11 @@ class TopicsModel(Model):
         return [self.draft(item) for item in items]
 
     def draft(self, item: Any) -> Draft:
-        """One item; unknown fields are ignored."""
+        """One item; unknown fields are ignored, or refused by another bus."""
         if type(item) is not dict:
             self.refuse("INVALID_ARGUMENT", "topics.log.59")
+        if item.keys() - {"content_markdown", *OPTIONAL}:
+            self.may_refuse("a field of an item that the seed does not name", ROUTE_19)
         if item.get("content_markdown") is None:
             self.refuse("INVALID_ARGUMENT", "topics.log.57", "topics.log.58")
         for name in OPTIONAL:
