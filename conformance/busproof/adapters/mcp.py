@@ -121,6 +121,15 @@ class McpDoor:
             pass
         return False
 
+    def answer(self, id_: RequestId, tool: str, timeout_s: float = 30.0) -> dict[str, Any]:
+        """Wait for the answer to a call that was begun."""
+        return self._reply(tool, self._result(id_, tool, time.monotonic() + patient(timeout_s)))
+
+    def has_answered(self, id_: RequestId) -> bool:
+        """Has an answer to this request been read, which nobody waited for?"""
+        with self._news:
+            return id_ in self._answers
+
     def disconnect(self) -> None:
         """Close the connection in the middle of anything; the server sees the end of its stdin."""
         self.store = None

@@ -14,13 +14,15 @@ from functools import partial
 from typing import Any
 
 from busproof.adapters.base import DoorError, Refused
-from busproof.scenarios.common import Row, at_once, definite, said
+from busproof.scenarios.common import Row, at_once, definite, raced, said
 from busproof.scenarios.topics.common import bodies, database, join, lane, scenario, seqs, server, sync, topic, unique
 from busproof.session import Session
 from busproof.suite import Ctx
 
 WAIT_S = 20
 LONG_WAITS_S = (86_400, 2_147_484, 4_294_968, 2**53)  # a day; and more milliseconds than 32 bits hold
+CANCELS = 6
+RESETS = 5  # who is first at a lock is luck
 WAITS = 9  # of one session at once: more than a server has threads to give away
 # For a wait to begin; where that is too short, the script sees less and still says nothing wrong.
 PAUSE_S = 0.5
@@ -406,6 +408,7 @@ def wait(ctx: Ctx) -> None:
         good = woken["bodies"] == [wanted] and woken["took_s"] < WAIT_S
         told = f"a wait of {WAIT_S} s, {what}: {woken['bodies']} after {woken['took_s']:.1f} s"
         ctx.expect("topics.cursor.27", good, told)
+    two_kinds_of_wait(ctx, topic_id, reader, writer)
     for number, wait_s in enumerate(LONG_WAITS_S):
         try:
             reply, _ = while_waiting(
@@ -421,6 +424,33 @@ def wait(ctx: Ctx) -> None:
         else:
             good = bodies(reply) == [f"after {number}"]
             ctx.expect("topics.cursor.28", good, f"a wait of {wait_s} s, and a message: {bodies(reply)}")
+
+
+def two_kinds_of_wait(ctx: Ctx, topic_id: str, reader: Session, writer: Session) -> None:
+    """Two syncs of a session wait on a topic; the second also asks for its own messages, and one of those ends it."""
+
+    def wait_for_all() -> Row:
+        time.sleep(PAUSE_S / 2)
+        return sync(reader, topic_id, wait_seconds=WAIT_S, include_self=True)
+
+    def act() -> Row:
+        time.sleep(2 * PAUSE_S)
+        began_s = time.monotonic()
+        send(reader, topic_id, "mine, beside")
+        took_s = time.monotonic() - began_s
+        time.sleep(PAUSE_S)
+        send(writer, topic_id, "theirs, beside")
+        return {"took_s": took_s}
+
+    _, waited, acted = at_once(lambda: sync(reader, topic_id, wait_seconds=WAIT_S), wait_for_all, act)
+    if isinstance(waited, DoorError) or isinstance(acted, DoorError):
+        return  # it may take one wait of a session at a time
+    told = f"of two waits the one with include_self gave {bodies(waited)}, an own message came first"
+    if acted["took_s"] >= WAIT_S / 2:  # the row of another item (decision 0033)
+        ctx.expect("topics.cursor.31", False, told)
+    else:
+        ctx.expect("topics.cursor.27", bodies(waited)[:1] == ["mine, beside"] and len(bodies(waited)) == 1, told)
+    sync(reader, topic_id)
 
 
 @scenario("cursor.wait_for_others")
@@ -595,6 +625,49 @@ def cancel(ctx: Ctx) -> None:
             got = bodies(sync(reader, topic_id, wait_seconds=5))
             told = f"a sync was cancelled while it waited for the file's lock; the next one received {got}"
             ctx.expect("topics.cursor.32", got == ["waits for the lock"], told)
+        cancelled_before_another(ctx, topic_id, reader, writer)
+    cancelled_at_any_moment(ctx, topic_id, reader, writer)
+
+
+def cancelled_before_another(ctx: Ctx, topic_id: str, reader: Session, writer: Session) -> None:
+    """A sync that stands still is cancelled; the one behind it sends, and receives what the first one may not have."""
+    send(writer, topic_id, "for the second")
+    with database(ctx) as db:
+        db.execute("BEGIN IMMEDIATE")
+        first = server(reader).begin("sync", {"topic_id": topic_id, "wait_seconds": 0})
+        outbox = [{"content_markdown": "mine, behind it"}]
+        behind = server(reader).begin("sync", {"topic_id": topic_id, "wait_seconds": 0, "outbox": outbox})
+        time.sleep(PAUSE_S)
+        server(reader).cancel(first)
+        reader.call("ping")  # the cancel went before
+        db.execute("COMMIT")
+    got = bodies(server(reader).answer(behind, "sync")) + bodies(sync(reader, topic_id, wait_seconds=2))
+    if not server(reader).has_answered(first):
+        told = (
+            f"of two syncs that stood still the first was cancelled; the other, which sent, and a third received {got}"
+        )
+        ctx.expect("topics.cursor.32", got == ["for the second"], told)
+
+
+def cancelled_at_any_moment(ctx: Ctx, topic_id: str, reader: Session, writer: Session) -> None:
+    """Many lines take a while to be answered: whenever the caller goes meanwhile, they are answered or unread."""
+    for _ in range(2):
+        sync(writer, topic_id, *(["long\n" * 12_000] * 10))
+    began_s = time.monotonic()
+    newest = stands(sync(reader, topic_id))
+    took_s = time.monotonic() - began_s
+    for part in range(CANCELS):
+        reader.call("cursor_reset", topic_id=topic_id, last_seq=newest - 20)
+        asked = server(reader).begin("sync", {"topic_id": topic_id, "wait_seconds": 0})
+        time.sleep(took_s * part / CANCELS)
+        server(reader).cancel(asked)
+        reader.call("ping")  # the cancel went before
+        # A bus that gives back a message it took may need a moment; one that answers all the same has given them.
+        unread = len(sync(reader, topic_id, auto_advance=False, wait_seconds=1)["received"])
+        if unread < 20 and not server(reader).has_answered(asked):
+            told = f"cancelled after {part}/{CANCELS} of its time and unanswered, a sync left {unread} of 20 unread"
+            ctx.expect("topics.cursor.32", False, told)
+            return
 
 
 @scenario("cursor.deadline")
@@ -800,12 +873,31 @@ def reset(ctx: Ctx) -> None:
     reader.call("cursor_reset", topic_id=topic_id)
     unsaid = seqs(sync(reader, topic_id))
     ctx.expect("topics.cursor.41", unsaid == sent, f"of {sent} a reset without last_seq replayed {unsaid}")
+    beside_a_sync(ctx, topic_id, reader)
     theirs, there = seqs(sync(other, topic_id)), bodies(sync(reader, elsewhere))
     ctx.expect(
         "topics.cursor.43",
         theirs == sent[3:] and there == ["new"],
         f"after resets another agent received {theirs} of {sent[3:]}, and on another topic the caller {there}",
     )
+
+
+def beside_a_sync(ctx: Ctx, topic_id: str, reader: Session) -> None:
+    """A reset and a sync of one session at once: the sync receives all again, or finds nothing and all is unread."""
+    for _ in range(RESETS):
+        synced, was_reset = raced(
+            ctx, partial(sync, reader, topic_id), partial(reader.call, "cursor_reset", topic_id=topic_id, last_seq=0)
+        )
+        if isinstance(synced, DoorError) or isinstance(was_reset, DoorError):
+            return
+        got, unread = seqs(synced), seqs(sync(reader, topic_id))
+        good = bool(got) != bool(unread)
+        told = (
+            f"nothing was unread; of a sync and a reset to 0 at once the sync received {got}, then {unread} were unread"
+        )
+        if not good:
+            ctx.expect("topics.cursor.42", False, told)
+            return
 
 
 @scenario("cursor.bad_reset")

@@ -8,13 +8,14 @@ import math
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
 from busproof.adapters.base import DoorError, Refused
 from busproof.protocol.topics import DB_NAME, TOPICS_TABLES
-from busproof.scenarios.common import Row, at_once, definite, joined, raced, remove, said
+from busproof.scenarios.common import Row, at_once, definite, joined, lost_by_opening, raced, remove, said
 from busproof.scenarios.gone import Calls, lost
 from busproof.scenarios.halves import TIMES, halves
 from busproof.scenarios.topics.common import bodies, database, join, lane, scenario, sync, topic, undeclared, unique
@@ -54,6 +55,7 @@ SEED_UNIQUE = {
     "topics.log.30": ("messages", {"topic_id", "seq"}),
     "topics.log.31": ("messages", {"topic_id", "sender", "client_message_id"}),
 }
+SEED_KEPT = {"cursors": "topics.cursor.38", "agent_name_reservations": "topics.lease.09"}
 SEED_KEYS = {"topics.log.34": "cursors", "topics.log.35": "agent_name_reservations"}
 
 # Every tool that works without a join: a bus may check for the join first.
@@ -130,6 +132,12 @@ def indexes(ctx: Ctx) -> None:
         for row, table in SEED_KEYS.items():
             key = {r["name"] for r in db.execute(f"SELECT * FROM pragma_table_info('{table}') WHERE pk > 0")}
             ctx.expect(row, key == {"topic_id", "agent_name"}, f"the primary key of {table} is {sorted(key)}")
+    topic_id, (b, c) = lane(ctx, "b", "c")
+    send(b, topic_id, "read")
+    sync(c, topic_id)
+    for one in lost_by_opening(ctx, partial(database, ctx), lambda: ctx.agent("late").refusal("topic_list")):
+        row = next((row for table, row in SEED_KEPT.items() if f" of {table} is gone" in one), "topics.log.47")
+        ctx.expect(row, False, f"a file was opened: {one}")  # the row of another item (decision 0033)
 
 
 def index_columns(db: sqlite3.Connection, table: str) -> list[tuple[str, bool, list[str]]]:
@@ -192,10 +200,9 @@ def schema_mismatch(ctx: Ctx) -> None:
 @scenario("log.version_changes", needs=("sqlite",), alone=True)
 def version_changes(ctx: Ctx) -> None:
     """A database that another program brings to another version does not stop the servers that run."""
-    topic_id, (a,) = lane(ctx, "a")
+    topic_id, (a, b) = lane(ctx, "a", "b")
     send(a, topic_id, "before")
-    with database(ctx) as db:
-        db.execute("UPDATE meta SET value = '7' WHERE key = 'schema_version'")
+    set_version(ctx, "7")
     before = dump(ctx.store)
     calls: tuple[tuple[str, Row], ...] = (
         *((tool, params) for tool, params in ON_A_STRANGE_FILE if tool not in undeclared(ctx)),
@@ -212,6 +219,33 @@ def version_changes(ctx: Ctx) -> None:
     ctx.expect("topics.log.78", not wrong and is_same, why)
     pong = a.refusal("ping")
     ctx.expect("topics.log.79", pong is None, f"ping, after the version became 7: {said(pong)}")
+    set_version(ctx, "6")
+    if a.refusal("sync", topic_id=topic_id, wait_seconds=0) is not None:
+        return  # it may ask to be started again
+
+    def there_and_back() -> Row:
+        for version in ("7", "6"):
+            time.sleep(0.5)
+            set_version(ctx, version)
+        return {}
+
+    at_once(lambda: sync(a, topic_id, wait_seconds=2), there_and_back)  # it may end in an error
+    waited, _ = at_once(lambda: sync(a, topic_id, wait_seconds=5), lambda: after_a_moment(b, topic_id))
+    if not isinstance(waited, Refused) and (isinstance(waited, DoorError) or bodies(waited) != ["after"]):
+        told = f"after the version had become 7 and 6 again, a wait for a message that came: {waited}"
+        ctx.expect("topics.cursor.28", False, told)  # the row of another item (decision 0033)
+
+
+def after_a_moment(session: Session, topic_id: str) -> Row:
+    """Send to one that waits."""
+    time.sleep(0.5)
+    return sync(session, topic_id, "after")
+
+
+def set_version(ctx: Ctx, version: str) -> None:
+    """Another program brings the file to a version."""
+    with database(ctx) as db:
+        db.execute("UPDATE meta SET value = ? WHERE key = 'schema_version'", (version,))
 
 
 def strange_file(folder: Path, spoil: str) -> list[str]:
@@ -330,6 +364,9 @@ def busy(ctx: Ctx) -> None:
     )
     good = isinstance(result, Refused) and definite(result, "DB_BUSY")
     ctx.expect("topics.log.71", good, f"a send to a file that stays locked: {result}")
+    then = a.refusal("sync", topic_id=topic_id, wait_seconds=0)
+    if good and then is not None:  # the row of another item (decision 0033)
+        ctx.expect("topics.limit.08", False, f"a sync was DB_BUSY, and the next one is {said(then)}")
 
 
 def while_locked(ctx: Ctx, topic_id: str, at_most_s: float, *calls: Callable[[], Row]) -> list[Row | DoorError]:

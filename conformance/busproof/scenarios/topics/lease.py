@@ -25,6 +25,14 @@ from busproof.session import Session
 from busproof.suite import Ctx
 
 NOBODY = "00000dead0"
+YEARS_S = 5 * 365 * 86_400
+TIMES = {  # of all that a topic has
+    "topics": ["created_at"],
+    "topic_seq": ["updated_at"],
+    "messages": ["created_at"],
+    "cursors": ["updated_at"],
+    "agent_name_reservations": ["created_at", "last_claimed_at"],
+}
 RACES = 6
 
 
@@ -277,6 +285,45 @@ def expiry(ctx: Ctx) -> None:
         definite(refused, "AGENT_NAME_IN_USE"),
         f"joined with the name of who last synced a month ago: {said(refused)}",
     )
+    years_later(ctx)
+
+
+def years_later(ctx: Ctx) -> None:
+    """Nothing that is stored ends by its age: names, cursors, keys, messages, the topic. All servers begin anew."""
+    name, word = unique(), unique("word")
+    a, b = ctx.agent("a"), ctx.agent("b")
+    one = topic(a, name=name)
+    tokens = {session.agent: join(session, one)["reclaim_token"] for session in (a, b)}
+    item = {"content_markdown": word, "client_message_id": "k"}
+    first = sync(a, one, outbox=[item, {"content_markdown": "second"}])["sent"][0]["message"]
+    sync(b, one, max_items=1)
+    with database(ctx) as db:
+        for table, times in TIMES.items():
+            earlier = ", ".join(f"{column} = {column} - {YEARS_S}" for column in times)
+            db.execute(f"UPDATE {table} SET {earlier} WHERE topic_id = ?", (one,))
+    ctx.crash(a)
+    ctx.crash(b)
+    late, again = ctx.agent("late"), ctx.agent("again")
+    join(late, one)
+    unread = bodies(sync(late, one))
+    refused = late.refusal("topic_join", topic_id=one, agent_name="b")
+    told = f"joined with the name of who last synced years ago: {said(refused)}"
+    ctx.expect("topics.lease.22", definite(refused, "AGENT_NAME_IN_USE"), told)
+    join(again, one, agent_name="a", reclaim_token=tokens["a"])
+    retried = again.refusal("sync", topic_id=one, wait_seconds=0, outbox=[item])
+    join(again, one, agent_name="b", reclaim_token=tokens["b"])
+    left = bodies(sync(again, one))
+    resolved = late.refusal("topic_resolve", name=name)
+    sent = sync(again, one, "to whom it concerns")["sent"][0]["message"]["seq"]
+    for row, good, told in (
+        ("topics.log.47", unread == [word, "second"], f"who came years later read {unread}"),
+        ("topics.cursor.38", left == ["second"], f"one of two was read; years later came {left}"),
+        ("topics.log.88", retried is None, f"a retry, years later, was {said(retried)}"),
+        ("topics.log.61", sent == first["seq"] + 2, f"after a retry, years later, the third message has seq {sent}"),
+        ("topics.route.10", resolved is None, f"years later the open topic {name} is {said(resolved)}"),
+    ):
+        if not good:  # the row of another item (decision 0033)
+            ctx.expect(row, False, told)
 
 
 @scenario("lease.upgrade")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from busproof.adapters.base import Refused
-from busproof.scenarios.common import definite, said
-from busproof.scenarios.topics.common import bodies, lane, scenario, sync, topic, turned_away
+from busproof.adapters.base import DoorError, Refused
+from busproof.scenarios.common import at_once, bounded, definite, said
+from busproof.scenarios.topics.common import bodies, join, lane, scenario, server, sync, topic, turned_away
 from busproof.session import Session
 from busproof.suite import Ctx
+
+MORE_FILES, ROUNDS = 40, 45  # so many may a server have open beside those that it has; in each round it does all it can
 
 
 def sending(session: Session, topic_id: str, *items: dict[str, Any]) -> Refused | None:
@@ -97,3 +100,25 @@ def bad_numbers(ctx: Ctx) -> None:
     why = f"after refused calls, a received, its message's number, b received: {seen}; accepted were {accepted}"
     wanted = (["hello"], [2 + accepted], ["x"] * accepted + ["after all"])
     ctx.expect("topics.limit.08", seen == wanted, why)
+    if not accepted:
+        many_rounds(ctx, topic_id, a, b)
+
+
+def many_rounds(ctx: Ctx, topic_id: str, a: Session, b: Session) -> None:
+    """A server that is refused, waits and is cancelled more often than it may have files open, works on."""
+    with bounded(a, MORE_FILES):
+        for number in range(ROUNDS):
+            a.refusal("topic_join", topic_id=topic_id, agent_name=b.agent)
+            a.refusal("sync", topic_id=topic_id, wait_seconds=0, auto_advance=False, ack_through=1_000_000)
+            server(a).cancelled("sync", {"topic_id": topic_id, "wait_seconds": 60}, 0.005)
+            came, _ = at_once(partial(sync, a, topic_id, wait_seconds=5), partial(sync, b, topic_id, str(number)))
+            told = str(came) if isinstance(came, DoorError) else bodies(came) or bodies(sync(a, topic_id))
+            if told != [str(number)]:
+                ctx.expect("topics.limit.08", False, f"{number} rounds of refused, cancelled and good syncs: {told}")
+                return
+        try:
+            elsewhere = topic(a)
+            join(a, elsewhere)
+            sync(a, elsewhere, "after all")
+        except DoorError as error:
+            ctx.expect("topics.limit.08", False, f"after {ROUNDS} rounds, a new topic: {error}")
