@@ -14,7 +14,7 @@ from typing import Any
 from busproof.adapters.hand_topics import TopicsHand
 from busproof.explore.drawing import Drawing
 from busproof.explore.orders import Called
-from busproof.explore.script import Step, call, changed
+from busproof.explore.script import Step, call, changed, copied
 from busproof.explore.stage import Specification
 from busproof.explore.vary import LOOK_ALIKE
 from busproof.models.spec import Free, plain
@@ -112,7 +112,7 @@ EDGES = (
     *("empty outbox", "null in an item", "twice, with other content", "retry as another reply", "ack in the middle"),
     *("reset to the middle", "token for a free name", "blank around the token", "token of another topic", "odd body"),
     *("blank around a name in use", "asked for as it was sent", "in another case", "topic name too long", "volume"),
-    *("a name for an id", "an id for a name", "wait after a retry"),
+    *("a name for an id", "an id for a name", "wait after a retry", "the last outbox again"),
     *("wait for one's own", "wait for a stranger", "wait for more than it takes", "a stranger's key", "limit 2"),
 )
 
@@ -125,6 +125,7 @@ class TopicsGenerator(Drawing):
         self.names = rng.sample(rng.choice((NAMES, [name for name in LOOK_ALIKE if name == name.strip()])), 3)
         self.topic_names = rng.sample(rng.choice((TOPIC_NAMES, LOOK_ALIKE)), 2)
         self.keys = rng.sample(KEYS, 2)
+        self.said: dict[tuple[int, Any], list[Any]] = {}  # the last outbox of a session on a topic, stored or refused
 
     def start(self) -> Iterator[Step]:
         """Servers on one database, a topic, and agents on it."""
@@ -439,6 +440,11 @@ class TopicsGenerator(Drawing):
             if "old session reads" in self.tags:
                 self._tag("old session sends")
             params["outbox"] = self._outbox(topic)
+        if topic is not None and type(params.get("outbox")) is list:
+            place = at, plain(topic.topic_id)
+            before, self.said[place] = self.said.get(place), params["outbox"]
+            if before is not None and self.r.random() < 0.08:
+                params["outbox"] = self._tag("the last outbox again", copied(before))
         if self.r.random() < 0.25:
             most = self.r.choice((1, 2, 3, ITEMS_MAX - 1, ITEMS_MAX, ITEMS_MAX + 1, 0))
             params["max_items"] = self._tag(f"max_items {most}", most)

@@ -80,6 +80,12 @@ def within(ctx: Ctx) -> None:
     ctx.expect("topics.search.02", counts == [1, 1], why)
     any_mode = sum(rare in body for body in find(a, rare, topic_id=topics[0]))
     ctx.expect("topics.search.02", any_mode == 1, f"{why}; in the mode of its choice {any_mode} times")
+    said_everywhere = f"{unique()} {unique()}"  # what is near by meaning is as near on the other topic
+    for topic_id, count in ((topics[1], BETTER), (topics[0], 1), (topics[1], BETTER)):
+        send(a, topic_id, *[said_everywhere] * count)
+    good, answer = by_meaning(a, topics[0], said_everywhere)
+    why = f"the same was said on another topic {2 * BETTER} times; by meaning, on this one: {answer}"
+    ctx.expect("topics.search.02", good, why)
 
 
 @scenario("search.fields")
