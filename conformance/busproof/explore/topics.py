@@ -112,7 +112,7 @@ EDGES = (
     *("empty outbox", "null in an item", "twice, with other content", "retry as another reply", "ack in the middle"),
     *("reset to the middle", "token for a free name", "blank around the token", "token of another topic", "odd body"),
     *("blank around a name in use", "asked for as it was sent", "in another case", "topic name too long", "volume"),
-    *("a name for an id", "an id for a name", "wait after a retry", "the last outbox again"),
+    *("a name for an id", "an id for a name", "wait after a retry", "the last outbox again", "own news behind it"),
     *("wait for one's own", "wait for a stranger", "wait for more than it takes", "a stranger's key", "limit 2"),
 )
 
@@ -266,6 +266,8 @@ class TopicsGenerator(Drawing):
             ending = [self._stranger_sends(topic, self._tag("wait for one's own", name))]
         elif what < 0.6:
             ending = [self._stranger_sends(topic, self._tag("wait for a stranger", "stranger"))]
+            if self.r.random() < 0.4:
+                ending.append(self._stranger_sends(topic, self._tag("own news behind it", name)))
         elif what < 0.75:
             waiting["max_items"] = self._tag("wait for more than it takes", 1)
             ending = [self._sends(other, topic, 3)]

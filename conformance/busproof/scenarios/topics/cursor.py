@@ -409,6 +409,13 @@ def wait(ctx: Ctx) -> None:
         told = f"a wait of {WAIT_S} s, {what}: {woken['bodies']} after {woken['took_s']:.1f} s"
         ctx.expect("topics.cursor.27", good, told)
     two_kinds_of_wait(ctx, topic_id, reader, writer)
+    if ctx.has("sqlite"):
+        reply, took_s = while_waiting(reader, topic_id, partial(send_before_its_own, ctx, topic_id, reader.agent))
+        good = bodies(reply) == ["theirs, before"] and took_s < WAIT_S
+        told = (
+            f"a wait of {WAIT_S} s, a message, and an own one in the same moment: {bodies(reply)} after {took_s:.1f} s"
+        )
+        ctx.expect("topics.cursor.27", good, told)
     for number, wait_s in enumerate(LONG_WAITS_S):
         try:
             reply, _ = while_waiting(
@@ -424,6 +431,15 @@ def wait(ctx: Ctx) -> None:
         else:
             good = bodies(reply) == [f"after {number}"]
             ctx.expect("topics.cursor.28", good, f"a wait of {wait_s} s, and a message: {bodies(reply)}")
+
+
+def send_before_its_own(ctx: Ctx, topic_id: str, reader: str) -> None:
+    """In one transaction, another's message, and the reader's own behind it."""
+    with database(ctx) as db:
+        db.execute("BEGIN IMMEDIATE")
+        _insert(ctx, db, topic_id, "theirs, before")
+        _insert(ctx, db, topic_id, "mine, after", reader)
+        db.execute("COMMIT")
 
 
 def two_kinds_of_wait(ctx: Ctx, topic_id: str, reader: Session, writer: Session) -> None:
@@ -754,14 +770,14 @@ def _over_at(ctx: Ctx, topic_id: str, before: float, wait_s: int) -> float:
     return time.monotonic() + wait_s + 1
 
 
-def _insert(ctx: Ctx, db: sqlite3.Connection, topic_id: str, body: str) -> int:
+def _insert(ctx: Ctx, db: sqlite3.Connection, topic_id: str, body: str, sender: str = "stranger") -> int:
     """Insert a stranger's message in the open transaction."""
     (seq,) = db.execute("SELECT next_seq FROM topic_seq WHERE topic_id = ?", (topic_id,)).fetchone()
     db.execute("UPDATE topic_seq SET next_seq = next_seq + 1 WHERE topic_id = ?", (topic_id,))
     db.execute(
         "INSERT INTO messages (message_id, topic_id, seq, sender, message_type, content_markdown, created_at)"
-        " VALUES (?, ?, ?, 'stranger', 'message', ?, ?)",
-        (uuid.uuid4().hex[:10], topic_id, seq, body, ctx.now_s),
+        " VALUES (?, ?, ?, ?, 'message', ?, ?)",
+        (uuid.uuid4().hex[:10], topic_id, seq, sender, body, ctx.now_s),
     )
     return int(seq)
 

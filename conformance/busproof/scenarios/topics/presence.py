@@ -85,6 +85,14 @@ def window(ctx: Ctx) -> None:
         seen.append("b" in peers(a, topic_id, window_seconds=500))
     why = f"b's updated_at was put 1,000 s back, then to now; present in the last 500 s: {seen}"
     ctx.expect("topics.presence.03", seen == [False, True], why)
+    with database(ctx) as db:
+        db.execute(
+            "INSERT INTO cursors (topic_id, agent_name, last_seq, updated_at) VALUES (?, 'older', 0, ?)",
+            (topic_id, ctx.now_s),
+        )
+    told = list(peers(a, topic_id))
+    why = f"a reader from before names were reserved has a row in cursors, of now; present are {told}"
+    ctx.expect("topics.presence.03", "older" in told, why)
     seen = []
     for age_s, other_window_s in ((270, 200), (330, 400)):
         put_back(ctx, topic_id, "b", age_s)
