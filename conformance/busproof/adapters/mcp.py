@@ -126,9 +126,9 @@ class McpDoor:
         return self._reply(tool, self._result(id_, tool, time.monotonic() + patient(timeout_s)))
 
     def has_answered(self, id_: RequestId) -> bool:
-        """Has an answer to this request been read, which nobody waited for?"""
+        """Has a result of this request been read, which nobody waited for?"""
         with self._news:
-            return id_ in self._answers
+            return "result" in self._answers.get(id_, {})
 
     def disconnect(self) -> None:
         """Close the connection in the middle of anything; the server sees the end of its stdin."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import Any
 
 from busproof.adapters.base import DoorError, Refused
 from busproof.scenarios.common import at_once, bounded, definite, said
-from busproof.scenarios.topics.common import bodies, join, lane, scenario, server, sync, topic, turned_away
+from busproof.scenarios.topics.common import bodies, join, lane, scenario, sync, topic, turned_away
 from busproof.session import Session
 from busproof.suite import Ctx
 
-MORE_FILES, ROUNDS = 40, 45  # so many may a server have open beside those that it has; in each round it does all it can
+MORE_FILES, ROUNDS = 24, 36  # so many may a server have open beside those that it has; in each round it waits
 
 
 def sending(session: Session, topic_id: str, *items: dict[str, Any]) -> Refused | None:
@@ -104,17 +105,26 @@ def bad_numbers(ctx: Ctx) -> None:
         many_rounds(ctx, topic_id, a, b)
 
 
+def send_late(session: Session, topic_id: str, body: str) -> dict[str, Any]:
+    """Send to one that waits by now."""
+    time.sleep(0.02)
+    return sync(session, topic_id, body)
+
+
 def many_rounds(ctx: Ctx, topic_id: str, a: Session, b: Session) -> None:
-    """A server that is refused, waits and is cancelled more often than it may have files open, works on."""
+    """A server that is refused, and waits, more often than it may have files open, works on."""
     with bounded(a, MORE_FILES):
         for number in range(ROUNDS):
             a.refusal("topic_join", topic_id=topic_id, agent_name=b.agent)
             a.refusal("sync", topic_id=topic_id, wait_seconds=0, auto_advance=False, ack_through=1_000_000)
-            server(a).cancelled("sync", {"topic_id": topic_id, "wait_seconds": 60}, 0.005)
-            came, _ = at_once(partial(sync, a, topic_id, wait_seconds=5), partial(sync, b, topic_id, str(number)))
+            came, _ = at_once(partial(sync, a, topic_id, wait_seconds=5), partial(send_late, b, topic_id, str(number)))
+            if isinstance(came, Refused) and came.code == "DB_BUSY":
+                return  # as a file that two write to may be, for a bus that does not wait (log.70)
             told = str(came) if isinstance(came, DoorError) else bodies(came) or bodies(sync(a, topic_id))
             if told != [str(number)]:
-                ctx.expect("topics.limit.08", False, f"{number} rounds of refused, cancelled and good syncs: {told}")
+                ctx.expect(
+                    "topics.limit.08", False, f"after {number} rounds of refused calls and waits, a wait: {told}"
+                )
                 return
         try:
             elsewhere = topic(a)

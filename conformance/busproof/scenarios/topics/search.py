@@ -83,9 +83,11 @@ def within(ctx: Ctx) -> None:
     said_everywhere = f"{unique()} {unique()}"  # what is near by meaning is as near on the other topic
     for topic_id, count in ((topics[1], BETTER), (topics[0], 1), (topics[1], BETTER)):
         send(a, topic_id, *[said_everywhere] * count)
+    send(a, topics[0], alone := unique())
     good, answer = by_meaning(a, topics[0], said_everywhere)
     why = f"the same was said on another topic {2 * BETTER} times; by meaning, on this one: {answer}"
-    ctx.expect("topics.search.02", good, why)
+    if by_meaning(a, topics[0], alone)[0]:  # or it is search.14's
+        ctx.expect("topics.search.02", good, why)
 
 
 @scenario("search.fields")
