@@ -169,8 +169,8 @@ class RelayHand(Hand):
         return {}
 
     def place(self) -> dict[str, Any]:
-        """A path beside the folder, for a copy of the ledger."""
-        return {"path": str(self._new("copy"))}
+        """A path beside the folder, for a copy of the ledger; with signs that mean something in a URI."""
+        return {"path": str(self._new("50% of #1? a copy"))}
 
     def said(self, agent: str) -> dict[str, Any]:
         """The things that the program SAYER was started with as this agent; None if no process of the agent runs."""

@@ -23,7 +23,7 @@ from busproof.models.relay_state import CopyRow, Place, Row
 from busproof.models.relay_text import SAYER
 from busproof.models.spec import plain
 
-NAMES = ("ann", "Ann", "bob", "b-1", "a_b", "lead2", "Systems", "x", "z" * 63)
+NAMES = ("ann", "Ann", "bob", "b-1", "a_b", "axb", "lead2", "Systems", "x", "z" * 63)
 BAD_NAMES = (
     "__orchestrator__",
     "system",
@@ -50,6 +50,8 @@ BAD_FILES = (
     "x-0000abcd.msg",
     " .msg",
     ".msg",
+    "\u0661-0000abcd.msg",
+    "1-0000abc\uff11.msg",
 )
 OTHER_FILES = ("note.txt", "1-0000abcd.msg.tmp", "1-0000abcd.MSG", "msg")
 NEAR = (-1, 0, 1)
@@ -102,7 +104,21 @@ ADDRESSES = {
     "to somebody": 34,
 }
 ASKED = {"status": 2, "continuity": 2, "spawn": 1, "release": 1, "message": 1, "ack": 1, "nack": 1}
-BAD_ADDRESSES = ("lead", "#", "a b", "a.b", "system", "**", "@ann", "#1", "z" * 64, f"#{'z' * 64}", "-a", "caf\u00e9")
+BAD_ADDRESSES = (
+    "lead",
+    "#",
+    "a b",
+    "a.b",
+    "system",
+    "**",
+    "@ann",
+    "#1",
+    "z" * 64,
+    f"#{'z' * 64}",
+    "-a",
+    "caf\u00e9",
+    "#caf\u00e9",
+)
 
 EDGES = (
     *(
@@ -459,7 +475,10 @@ class RelayGenerator(Drawing):
         self.serial += 1
         data = self._text(agent) if self.r.random() < 0.8 else self._tag("bad file", "TO bob\n\n")
         self.tags.append("rewritten")
-        return self._written(agent, file, data, self._mtime_ns(), **self._over(agent, file))
+        mtime_ns = self.model.folders[agent].outbox[file].mtime_ns + self.r.choice((-1, 0, 1))
+        if self.r.random() < 0.7:
+            mtime_ns = self._mtime_ns()
+        return self._written(agent, file, data, mtime_ns, **self._over(agent, file))
 
     def _over(self, agent: str, file: str) -> dict[str, str]:
         """A file may come in the place of one, or be written over it; then it keeps its inode."""

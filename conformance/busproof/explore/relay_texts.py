@@ -10,6 +10,7 @@ from functools import cache
 NO_LINE_ENDS = ("\f", "\v", "\r", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 BLANKS, ENDS = (" ", " ", " ", "", "  ", "\t "), ("", "", "", "", " ", "\t")  # around a value
 CHANNELS = ("#dev", "#Dev", "#a", "#d-e_v", "#system", "#Lead", f"#{'z' * 63}")
+LONG_STATE = "state " * 20_000
 BODIES = (
     "",
     "hi",
@@ -34,7 +35,7 @@ SAID = (
     "NOTE: SUBSCRIBE: #dev",
     ":",
 )
-THREADS = ("t1", "T1", "a thread", "caf\u00e9", "t" * 200, "null", "0", "a: b", ":", "a=b,c")
+THREADS = ("t1", "T1", "a thread", "caf\u00e9", "t" * 200, "t" * 9_000, "null", "0", "a: b", ":", "a=b,c")
 UNKNOWN = (
     "X-MORE: yes",
     "X-MORE: TO: bob",
@@ -85,7 +86,10 @@ def bad_files() -> list[tuple[str, str]]:
             "TO: bob\nID: x",
             "TO: bob\nKIND: letter",
             "TO: bob\nKIND: Message",
+            "TO: bob\nKIND: messages",
         ),
+        "TO: bob\nATTACHMENT: sha256:" + "a" * 65,
+        f"TO: bob\nCHECKSUM: sha256:{hashlib.sha256(b'hi').hexdigest()}0",
         *("TO: bob\nPRIORITY: 10", "TO: bob\nPRIORITY: -1", "TO: bob\nPRIORITY: high", "TO: bob\nPRIORITY: \u0663"),
         *("TO: bob\nCHECKSUM: abc", "TO: bob\nCHECKSUM: sha256:" + "A" * 64, "TO: bob\nATTACHMENT: sha256:" + "a" * 63),
         *(
@@ -182,7 +186,14 @@ def _release(r: random.Random, names: list[str], alive: list[str]) -> tuple[Pair
 
 def _status(r: random.Random) -> tuple[str, list[str]]:
     if r.random() < 0.15:
-        bad = ("SUBSCRIBE: dev\n", "SUBSCRIBE: #dev,#\n", "SUBSCRIBE: #a b\n", "SUBSCRIBE: #1", "SUBSCRIBE: #a,,#b\n")
+        bad = (
+            "SUBSCRIBE: dev\n",
+            "SUBSCRIBE: #caf\u00e9\n",
+            "SUBSCRIBE: #dev,#\n",
+            "SUBSCRIBE: #a b\n",
+            "SUBSCRIBE: #1",
+            "SUBSCRIBE: #a,,#b\n",
+        )
         return r.choice((*bad, "SUBSCRIBE: #dev,\n", "SUBSCRIBE: #a:b\n", "SUBSCRIBE: ##dev\n", *LINES_IN_ONE)), [
             "bad channel"
         ]
@@ -211,7 +222,9 @@ def _continuity(r: random.Random) -> tuple[str, list[str]]:
     what = r.random()
     if what < 0.15:
         return r.choice(("", "save", "ACTION: drop\n", "action: save\n")), ["bad action"]
-    return ("ACTION: load\n", ["load"]) if what < 0.5 else (f"ACTION: save\n{r.choice(BODIES)}", ["save"])
+    return (
+        ("ACTION: load\n", ["load"]) if what < 0.5 else (f"ACTION: save\n{r.choice((*BODIES, LONG_STATE))}", ["save"])
+    )
 
 
 def _spawn(r: random.Random, names: list[str], alive: list[str]) -> tuple[Pairs, list[str]]:

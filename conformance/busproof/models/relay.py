@@ -985,10 +985,16 @@ class RelayModel(Model):
 
     def look_at_presence(self, name: str) -> None:
         """Is there an agent of this name?"""
-        if self.is_there(name):
+        if self.is_there(name) or self.has_its_spelling_taken(name):
             self.row("relay.presence.24")
             if self.choice("relay.presence.24", "agent_exists", "is started again") == "agent_exists":
                 raise Failure("agent_exists")
+
+    def has_its_spelling_taken(self, name: str) -> bool:
+        """Does the same name exist in another letter case? On another bus that is the same agent."""
+        if not any(one != name and one.lower() == name.lower() and self.is_there(one) for one in self.agents):
+            return False
+        return self.choice("relay.presence.07", "is another agent", "is the same agent") == "is the same agent"
 
     def look_at_inbox(self, name: str) -> None:
         """Can it have one? No sentence says how a spawn ends otherwise."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
-from busproof.scenarios.relay.common import bodies, hand, row_of, scenario, write
+from busproof.adapters.hand_relay import RelayHand
+from busproof.scenarios.relay.common import MS, bodies, hand, ledger, row_of, scenario, write
+from busproof.session import Session
 from busproof.suite import Ctx
 
 _SEND = ("send", None)
@@ -42,6 +45,36 @@ def backup(ctx: Ctx) -> None:
             all(known) and there == ["0", "1", "2", "3", "4", "late"],
             f"bob has {there}; rows of the copy: {known}, of what came after it: {row_of(ctx, late)}",
         )
+        agents.write("ann", late, "TO: bob\n\nlate again", (ctx.now_ms - 1_000) * MS)
+        bus.refusal("scan")
+        archived = [path.read_text() for path in (ctx.store / "archive").rglob("*") if path.is_file()]
+        if "TO: bob\n\nlate" not in archived:  # the row of another item (decision 0033)
+            ctx.expect("relay.log.07", False, f"{late} was archived and sent again after a restore: {archived}")
+        if ctx.has("sqlite"):
+            _beside_a_reader(ctx, bus, agents, copy)
+
+
+def _beside_a_reader(ctx: Ctx, bus: Session, agents: RelayHand, copy: Path) -> None:
+    """Somebody reads the ledger all the while: a copy has the messages that came since, too, or is refused."""
+    with ledger(ctx) as reader:
+        reader.execute("BEGIN")
+        wanted = reader.execute("SELECT count(*) FROM messages WHERE direction = 'outbox'").fetchone()[0] + 5
+        for n in range(5):
+            write(ctx, agents, "ann", f"TO: bob\n\nbeside a reader {n}")
+        bus.call("scan")
+        refusal = bus.refusal("backup", path=str(copy))
+        reader.execute("COMMIT")
+    found = _outbox_rows(copy) if refusal is None else wanted
+    ctx.expect("relay.export.08", found == wanted, f"beside a reader a copy has {found} messages of {wanted}")
+
+
+def _outbox_rows(path: Path) -> int | str:
+    """How many messages a copy of the ledger knows, or why it is none."""
+    try:
+        with closing(sqlite3.connect(path)) as db:
+            return int(db.execute("SELECT count(*) FROM messages WHERE direction = 'outbox'").fetchone()[0])
+    except sqlite3.Error as error:
+        return str(error)
 
 
 @scenario("export.back_and_forth", needs=("backup",))

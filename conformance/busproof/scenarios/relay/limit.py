@@ -33,13 +33,20 @@ ODD_TIMES_NS = (2**63, 10_413_792_000 * 1_000 * MS, -(2**63) - 1_000 * MS)
 def permissions(ctx: Ctx) -> None:
     """Only the owner gets in."""
     os.umask(umask := os.umask(0o022))
+    (ctx.store / "agents" / "dee").mkdir(parents=True)  # she came before the first orchestrator, by mkdir -p
+    for path in (ctx.store, ctx.store / "agents"):
+        path.chmod(0o755)
     bus = ctx.agent("orchestrator")
     with hand(ctx, "ann", "bob") as agents:
         (ctx.store / "agents" / "cas").mkdir(mode=0o755)
         bus.call("scan")
         write(ctx, agents, "ann", "TO: bob\n\nprivate")
         bus.call("scan")
-        folders = [ctx.store, ctx.store / "agents", *(ctx.store / "agents" / name for name in ("ann", "bob", "cas"))]
+        folders = [
+            ctx.store,
+            ctx.store / "agents",
+            *(ctx.store / "agents" / name for name in ("ann", "bob", "cas", "dee")),
+        ]
         wrong = {str(path): mode(path) for path in folders if mode(path) != "700"}
         ctx.expect("relay.limit.06", not wrong, f"{wrong} (umask {umask:o})")
         files = [ctx.store / "ledger.db", ctx.store / "config.json"]
@@ -79,6 +86,7 @@ def declared(ctx: Ctx) -> None:
 
 SECRET = "1700000000000000000-0000aaaa.msg"  # a message outside, older than any that waits
 SECRET_TEXT = "TO: ann\n\nsecret"
+BELOW_TEXT = "the whole content of its name, in a folder outside"
 HASH = "ab" + "0" * 62
 # Folders that an agent, or another program with its rights, may replace by something else.
 OF_AN_AGENT = {"home": "", "outbox": "outbox", "pending": "outbox/.pending", "inbox": "inbox"}
@@ -107,6 +115,11 @@ def links(ctx: Ctx) -> None:
         (ctx.store / "attachments" / right[:2]).mkdir(exist_ok=True)
         (ctx.store / "attachments" / right[:2] / right).symlink_to(outside / SECRET)
         write(ctx, agents, "ann", f"TO: ann\nATTACHMENT: sha256:{right}\n\nwhich is a link")
+        below = hashlib.sha256(BELOW_TEXT.encode()).hexdigest()
+        (outside / below).write_text(BELOW_TEXT)
+        before = _told(outside)
+        (ctx.store / "attachments" / below[:2]).symlink_to(outside)
+        write(ctx, agents, "ann", f"TO: ann\nATTACHMENT: sha256:{below}\n\nbelow a link")
         for _ in range(2):
             bus.refusal("scan")  # it may tell that a file cannot be archived
             ctx.advance(40_000)
@@ -183,6 +196,7 @@ def _told(folder: Path) -> dict[str, tuple[str, int]]:
     return {str(path.relative_to(folder)): (path.read_text(), path.stat().st_mtime_ns) for path in files}
 
 
+SOCKET = "1700000000000000000-0000bbbb.msg"
 MORE_FILES, PASSES = (
     40,
     60,
@@ -196,13 +210,20 @@ def descriptors(ctx: Ctx) -> None:
     A few in each pass: a bus may have all files of a pass open at once.
     """
     bus = ctx.agent("orchestrator", message_bytes_max=200)
-    with hand(ctx, "ann", "bob") as agents:
+    with hand(ctx, "ann", "bob", "cas") as agents:
         bus.call("scan")
+        agents.block("cas", "not_regular")
+        agents.attach(HASH, "another content")
         with bounded(bus, MORE_FILES):
             for number in range(PASSES):
                 write(ctx, agents, "ann", f"TO: bob\n\n{'too large ' * 30}")
                 write(ctx, agents, "ann", f"TO: nobody{number}\n\nto nobody")
-                write(ctx, agents, "ann", f"TO: bob\nATTACHMENT: sha256:{number:064x}\n\nof nothing")
+                for attached in (f"{number:064x}", HASH):
+                    write(ctx, agents, "ann", f"TO: bob\nATTACHMENT: sha256:{attached}\n\nof nothing")
+                write(ctx, agents, "ann", "TO: cas\n\ninto no inbox")
+                if ctx.has("backup"):
+                    bus.refusal("backup", path=str(ctx.store.parent / "missing" / "copy.db"))
+                    bus.refusal("restore", path=str(ctx.store / "config.json"))
                 for odd in ("symlink", "not_regular", "hard_link"):
                     write(ctx, agents, "ann", "TO: bob\n\nodd", odd=odd)
                 write(ctx, agents, "ann", "no header at all")
@@ -212,7 +233,7 @@ def descriptors(ctx: Ctx) -> None:
             write(ctx, agents, "ann", "TO: bob\n\nat last")
             told = said(bus.refusal("scan"))
         came = [body for body in bodies(agents, "bob") if "at last" in body]
-        ctx.expect("relay.limit.18", len(came) == 1, f"{7 * PASSES} files were refused, and one comes: {came}, {told}")
+        ctx.expect("relay.limit.18", len(came) == 1, f"{9 * PASSES} files were refused, and one comes: {came}, {told}")
 
 
 @scenario("limit.odd_content")
@@ -227,7 +248,7 @@ def odd_content(ctx: Ctx) -> None:
             place = os.getcwd()
             os.chdir(ctx.store / "agents" / "ann" / "outbox")
             try:
-                made.bind("1700000000000000000-0000bbbb.msg")
+                made.bind(SOCKET)
             finally:
                 os.chdir(place)
         for number, time_ns in enumerate(ODD_TIMES_NS):
@@ -242,6 +263,11 @@ def odd_content(ctx: Ctx) -> None:
         ctx.advance(10_000)
         bus.call("scan")
         states = {row_of(ctx, file).get("status") for file in odd}
+        if ctx.has("audit"):
+            told = {one["path"]: one["event"] for one in bus.call("audit")["records"]}
+            event = told.get(f"agents/ann/outbox/{SOCKET}")
+            if event != "not_regular":  # the row of another item (decision 0033)
+                ctx.expect("relay.limit.11", False, f"a socket in an outbox is told as {event}; told were {told}")
         ctx.expect(
             "relay.limit.19",
             "behind" in bodies(agents, "bob") and None not in states,

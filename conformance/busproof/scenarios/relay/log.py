@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sqlite3
 
 from busproof.adapters.hand_relay import RelayHand
@@ -50,8 +51,35 @@ def tree(ctx: Ctx) -> None:
             bodies(agents, "bob") == ["once"] and reply["discovered"] == 0 and row_of(ctx, file) != {},
             f"a fresh orchestrator found {reply} and bob's inbox holds {bodies(agents, 'bob')}",
         )
+        _tidied(ctx, agents, again)
         if ctx.has("spawn"):
             _spawn_in_vain(ctx, agents, again)
+
+
+def _tidied(ctx: Ctx, agents: RelayHand, bus: Session) -> None:
+    """Folders go while the orchestrator runs: what is sent then comes, and is kept, as before.
+
+    Somebody tidied the archive, or an agent its own folders, with a message in them. Nobody knows how that one ends;
+    it holds up no other, and the agent may come again, as appendix A makes its folders for every message.
+    """
+    ann, archive = ctx.store / "agents" / "ann", ctx.store / "archive"
+    for tidied in (archive, ann / "outbox" / ".pending", ann / "outbox", ann):
+        name = str(tidied.relative_to(ctx.store))
+        write(ctx, agents, "ann", "TO: bob\n\nbefore")
+        write(ctx, agents, "ann", "TO: late\n\nof an agent that goes")
+        bus.refusal("scan")
+        for path in archive.iterdir() if tidied == archive else (tidied,):
+            shutil.rmtree(path)
+        for agent in ("bob", "ann"):
+            ctx.advance(60_000)
+            file = write(ctx, agents, agent, f"TO: bob\n\n{agent} without {name}")
+            shutil.rmtree(ann / "outbox" / ".pending", ignore_errors=True)
+            refusals = [bus.refusal("scan") for _ in range(2)]
+            is_told = f"{agent}'s message when {name} was gone: {said(next(filter(None, refusals), None))}"
+            if f"{agent} without {name}" not in bodies(agents, "bob"):  # the row of another item (decision 0033)
+                ctx.expect("relay.log.04", False, f"bob has no {is_told}")
+            elif not list(archive.glob(f"*/*/{file}")):
+                ctx.expect("relay.log.07", False, f"the archive has no {file}, {is_told}")
 
 
 def _spawn_in_vain(ctx: Ctx, agents: RelayHand, bus: Session) -> None:
