@@ -671,7 +671,11 @@ class RelayGenerator(Drawing):
             return call("hand", "claim", ("claimed",), message_id=row.message_id)
         if what < 0.5:
             is_kill = self.r.random() < 0.7
-            return Step("restart", at, params={"kill": is_kill}, tags=("restart" if is_kill else "ended and begun",))
+            step = Step("restart", at, params={"kill": is_kill}, tags=("restart" if is_kill else "ended and begun",))
+            if self.r.random() < 0.7:
+                return step
+            self.queue = [step]  # what the same process, or the next one, reads of the settings
+            return self._config(("later config",))
         if what < 0.65:
             return Step("open", 1 - at, params={"options": {}}, tags=("second orchestrator",))
         if what < 0.75:

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from busproof.adapters.hand_relay import RelayHand
-from busproof.scenarios.relay.common import MS, bodies, hand, ledger, row_of, scenario, write
+from busproof.scenarios.relay.common import MS, bodies, hand, ledger, mode, row_of, scenario, write
 from busproof.session import Session
 from busproof.suite import Ctx
 
@@ -37,6 +37,8 @@ def backup(ctx: Ctx) -> None:
         late = write(ctx, agents, "ann", "TO: bob\n\nlate")
         bus.call("scan")
         bus.call("restore", path=str(copy))
+        if (path := ctx.store / "ledger.db").exists() and mode(path) != "600":  # the row of another item (0033)
+            ctx.expect("relay.limit.07", False, f"after a restore ledger.db has {mode(path)}")
         bus.call("scan")
         there = sorted(bodies(agents, "bob"))
         known = [bool(row_of(ctx, file)) for file in files]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 import sqlite3
+from functools import partial
 
 from busproof.adapters.hand_relay import RelayHand
 from busproof.protocol.relay import RELAY_TABLES
-from busproof.scenarios.common import remove, said
+from busproof.scenarios.common import lost_by_opening, remove, said
 from busproof.scenarios.gone import put_a_copy
 from busproof.scenarios.relay.common import bodies, hand, ledger, row_of, scenario, write
 from busproof.session import Session
@@ -25,6 +26,7 @@ INDEXES = {
     "relay.log.16": ("idx_messages_agent", ["agent_name", "direction"]),
     "relay.log.17": ("idx_messages_discovered", ["discovered_at"]),
 }
+FOLDERS = ("attachments", "archive", "tmp")  # without anything that is still to be done
 PROMPT_CHARS = 500_000  # more than Linux gives as one argument (131,072), and less than a message may have
 
 
@@ -34,7 +36,7 @@ def tree(ctx: Ctx) -> None:
     bus = ctx.agent("orchestrator")
     with hand(ctx, "ann", "bob") as agents:
         names = {path.name for path in ctx.store.iterdir()}
-        wanted = {"agents", "attachments", "archive", "tmp"} | ({"ledger.db"} if ctx.has("sqlite") else set())
+        wanted = {*FOLDERS, "agents"} | ({"ledger.db"} if ctx.has("sqlite") else set())
         ctx.expect("relay.log.01", wanted <= names, f"the folder has {sorted(names)}")
         ctx.expect("relay.log.03", ".lock" in names, f"the folder has {sorted(names)}")
         bus.call("scan")
@@ -44,7 +46,11 @@ def tree(ctx: Ctx) -> None:
         strange = [path for path in (ctx.store / "agents").rglob("*") if path.is_file() and path.suffix != ".msg"]
         ctx.expect("relay.log.08", not left and not strange, f"tmp holds {left}, folders of agents {strange}")
         ctx.crash(bus)
+        for name in FOLDERS:
+            shutil.rmtree(ctx.store / name)  # somebody tidied up
         again = ctx.agent("orchestrator")
+        names = {path.name for path in ctx.store.iterdir()}
+        ctx.expect("relay.log.01", wanted <= names, f"opened again without {FOLDERS}, the folder has {sorted(names)}")
         reply = again.call("scan")
         ctx.expect(
             "relay.log.02",
@@ -120,6 +126,10 @@ def tables(ctx: Ctx) -> None:
         db.execute("COMMIT")
         after = db.execute("SELECT count(*) FROM messages").fetchone()[0]
         ctx.expect("relay.log.57", reply["discovered"] == 1 and after > before, f"a reader made it {reply}")
+    bus.call("close")
+    lost = lost_by_opening(ctx, partial(ledger, ctx), lambda: ctx.agent("orchestrator").call("close"))
+    if lost:  # the row of another item (decision 0033)
+        ctx.expect("relay.log.02", False, f"a ledger was opened: {'; '.join(lost)}")
 
 
 def _columns(db: sqlite3.Connection, table: str) -> set[tuple[str, str, int, str, int]]:
