@@ -7,7 +7,7 @@ from typing import Any
 
 from refbus import driver
 from refbus.kernel import msgfile
-from refbus.relay import ledger, recovery, requests, scan
+from refbus.relay import ledger, recovery, requests, scan, spawn
 from refbus.relay.bus import RelayBus
 
 
@@ -105,6 +105,20 @@ def odd(scanner: Any, found: Any, path: str) -> None:
 
 
 vars(scan)["odd"] = odd
+
+
+# Subscriptions end with their agent, and do not come back with it.
+changed(
+    spawn, "terminate", ('(name,))\n    tx.execute("DELETE', '(name,))\n    leaves(tx, name)\n    tx.execute("DELETE')
+)
+
+
+def leaves(tx: Any, name: str) -> None:
+    """All its channels."""
+    tx.execute("DELETE FROM subscriptions WHERE agent_name = ?", (name,))
+
+
+vars(spawn)["leaves"] = leaves
 
 
 # relay.lease.13: a session that is not open is refused at any call.

@@ -204,9 +204,10 @@ class RelayModel(Model):
             self.refuse(ANY_CODE, "relay.export.08")
         running = [(name, agent) for name, agent in self.agents.items() if self.runs(agent)]
         put_back = self.copies[path].copied()
+        self.keep_the_rest(put_back)
         self.rows, self.agents, self.channels = put_back.rows, put_back.agents, put_back.channels
         self.by_path = {row.path: row for row in self.rows if isinstance(row, Row)}
-        if self.choice("relay.export.09: the audit trail", "is the copy's", "goes on") == "is the copy's":
+        if self.choice("the audit trail, after a restore", "is the copy's", "goes on") == "is the copy's":
             self.refused, self.known = put_back.refused, put_back.known
         for name, agent in running:
             with self.about(name):
@@ -224,6 +225,19 @@ class RelayModel(Model):
             folder.last_copy = max(told, key=lambda one: plain(one) or "", default=None)
         self.has_rest = self.is_put_back = True
         return {}
+
+    def keep_the_rest(self, put_back: Ledger) -> None:
+        """The seed has no table for subscriptions and saved states: another bus may keep them elsewhere."""
+        if self.channels != put_back.channels:
+            where = self.choice("subscriptions, after a restore", "are the copy's", "go on")
+            if where == "go on":  # on another bus
+                put_back.channels = self.channels
+        for name, agent in put_back.agents.items():
+            state = self.agents[name].state if name in self.agents else agent.state
+            if state != agent.state:
+                where = self.choice("saved states, after a restore", "are the copy's", "go on")
+                if where == "go on":  # on another bus
+                    agent.state = state
 
     def end(self, agent: Agent) -> None:
         """It is gone, and so is its process: a copy of the ledger from before does not bring that back."""
@@ -249,7 +263,7 @@ class RelayModel(Model):
         else:
             self.row("relay.lease.06")
             self.fail(row, "file_disappeared")
-            if self.choice("relay.retry.01: lost at a start", "counts", "does not count") == "does not count":
+            if self.choice("retry_count, lost at a start", "counts", "does not count") == "does not count":
                 row.retry_count -= 1
             row.processed_at = SOME_NUMBER  # nobody has told the orchestrator the time yet
 
@@ -396,7 +410,7 @@ class RelayModel(Model):
         """A half file that nobody will finish."""
         if one.odd in ("symlink", "not_regular"):
             self.row("relay.cursor.26", "relay.limit.09")
-            if self.choice("relay.limit.11: in .pending", "is passed over", "is recorded") == "is recorded":
+            if self.choice("an odd object in .pending", "is passed over", "is recorded") == "is recorded":
                 self.refuse_file(one.odd, path, one.looks)
             return False
         age_ns, most_ns = self.age_ns(path, one), self.settings["orphan_ms"] * MS
@@ -534,7 +548,9 @@ class RelayModel(Model):
         """A pending file that a later limit forbids fails when it is due; on another bus, as soon as it is seen."""
         if known.status != "pending" or not self.is_too_large(known):
             return False
-        return self.choice("relay.limit.01: a pending one", "when it is due", "when it is seen") == "when it is seen"
+        return (
+            self.choice("a pending file, and a later limit", "when it is due", "when it is seen") == "when it is seen"
+        )
 
     def judged(self, name: str, file: str) -> tuple[int, Row] | None:
         """The row of a file at this age; nothing while it may still be written."""
@@ -573,7 +589,7 @@ class RelayModel(Model):
         else:
             self.row("relay.log.37", "relay.log.46")
             row.last_error = "checksum_mismatch"
-            if self.choice("relay.log.27: checksum_mismatch", "NULL", "as in its headers") == "as in its headers":
+            if self.choice("KIND and TO of checksum_mismatch", "NULL", "as in its headers") == "as in its headers":
                 row.kind, row.target = message.kind, message.to
         return USUAL_PRIORITY, row
 
@@ -602,7 +618,7 @@ class RelayModel(Model):
             known.tried_at = known.processed_at = None
         if now.status == "failed":
             known.status, known.last_error, known.processed_at = "failed", now.last_error, self.now_ms
-            known.retry_count += self.choice("relay.retry.01: in the look", "does not count", "counts") == "counts"
+            known.retry_count += self.choice("retry_count, in the look", "does not count", "counts") == "counts"
             self.counts["failed"] += 1
             self.put_away(known)
 
@@ -674,7 +690,7 @@ class RelayModel(Model):
         if may_come and row.retry_count < self.settings["retries_max"]:
             self.row("relay.retry.03", "relay.retry.10")
             row.retry_count, row.tried_at = row.retry_count + 1, self.now_ms
-            is_told = self.choice("relay.log.30: a failed attempt", "is told", "is not told") == "is told"
+            is_told = self.choice("processed_at after a failed attempt", "is told", "is not told") == "is told"
             row.processed_at = self.now_ms if is_told else None
             told = self.choice("relay.retry.10", "after each attempt", "when it is final")
             row.last_error = failure.reason if told == "after each attempt" else None
@@ -934,7 +950,7 @@ class RelayModel(Model):
             has_ended = not self.is_there(row.agent)
             if has_ended and not self.reaches_the_terminated(row.agent, "a load", reaches=True):  # on another bus
                 return
-            whose = self.choice("relay.presence.33: ID", "the request's", "the orchestrator's")
+            whose = self.choice("the ID of the answer to a load", "the request's", "the orchestrator's")
             id_ = self.id_of(row) if whose == "the request's" else f"{ORCHESTRATOR}/{row.file.removesuffix('.msg')}"
             head = f"FROM: {ORCHESTRATOR}\nID: {id_}\nTO: {row.agent}\nKIND: continuity\n\n"
             self.deliver(row.path, row.agent, (head + self.agents[row.agent].state).encode(), "continuity", row.agent)
@@ -952,6 +968,9 @@ class RelayModel(Model):
         )
         self.row("relay.presence.12", "relay.presence.14", "relay.presence.18")
         agent = self.agents.setdefault(name, Agent(self.now_ms))
+        held = {(channel, one) for channel, one in self.channels if one == name}
+        if held and self.choice("subscriptions, after a spawn", "go on", "have ended") == "have ended":
+            self.channels -= held  # on another bus
         agent.status, agent.pid = "active", self.born(Number, "pid")
         told = {name: value for name, _, value in variables}
         agent.said = None

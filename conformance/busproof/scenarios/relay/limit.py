@@ -223,7 +223,6 @@ def descriptors(ctx: Ctx) -> None:
                 write(ctx, agents, "ann", "TO: cas\n\ninto no inbox")
                 if ctx.has("backup"):
                     bus.refusal("backup", path=str(ctx.store.parent / "missing" / "copy.db"))
-                    bus.refusal("restore", path=str(ctx.store / "config.json"))
                 for odd in ("symlink", "not_regular", "hard_link"):
                     write(ctx, agents, "ann", "TO: bob\n\nodd", odd=odd)
                 write(ctx, agents, "ann", "no header at all")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import sqlite3
-from functools import partial
 
+from busproof.adapters.base import DoorError
 from busproof.adapters.hand_relay import RelayHand
 from busproof.protocol.relay import RELAY_TABLES
-from busproof.scenarios.common import lost_by_opening, remove, said
+from busproof.scenarios.common import remove, said
 from busproof.scenarios.gone import put_a_copy
 from busproof.scenarios.relay.common import bodies, hand, ledger, row_of, scenario, write
 from busproof.session import Session
@@ -47,7 +48,7 @@ def tree(ctx: Ctx) -> None:
         ctx.expect("relay.log.08", not left and not strange, f"tmp holds {left}, folders of agents {strange}")
         ctx.crash(bus)
         for name in FOLDERS:
-            shutil.rmtree(ctx.store / name)  # somebody tidied up
+            shutil.rmtree(ctx.store / name, ignore_errors=True)  # somebody tidied up
         again = ctx.agent("orchestrator")
         names = {path.name for path in ctx.store.iterdir()}
         ctx.expect("relay.log.01", wanted <= names, f"opened again without {FOLDERS}, the folder has {sorted(names)}")
@@ -75,7 +76,7 @@ def _tidied(ctx: Ctx, agents: RelayHand, bus: Session) -> None:
         write(ctx, agents, "ann", "TO: late\n\nof an agent that goes")
         bus.refusal("scan")
         for path in archive.iterdir() if tidied == archive else (tidied,):
-            shutil.rmtree(path)
+            shutil.rmtree(path, ignore_errors=True)
         for agent in ("bob", "ann"):
             ctx.advance(60_000)
             file = write(ctx, agents, agent, f"TO: bob\n\n{agent} without {name}")
@@ -127,9 +128,21 @@ def tables(ctx: Ctx) -> None:
         after = db.execute("SELECT count(*) FROM messages").fetchone()[0]
         ctx.expect("relay.log.57", reply["discovered"] == 1 and after > before, f"a reader made it {reply}")
     bus.call("close")
-    lost = lost_by_opening(ctx, partial(ledger, ctx), lambda: ctx.agent("orchestrator").call("close"))
-    if lost:  # the row of another item (decision 0033)
-        ctx.expect("relay.log.02", False, f"a ledger was opened: {'; '.join(lost)}")
+    if lost := _lost_without_indexes(ctx):  # the row of another item (decision 0033)
+        ctx.expect("relay.log.02", False, f"a ledger without its indexes was opened, and has no {lost}")
+
+
+def _lost_without_indexes(ctx: Ctx) -> list[str]:
+    """The messages that are gone once a ledger of an older version was opened, or refused."""
+    with ledger(ctx) as db:
+        for index, _ in INDEXES.values():
+            db.execute(f"DROP INDEX IF EXISTS {index}")
+        before = [row[0] for row in db.execute("SELECT message_id FROM messages")]
+    with contextlib.suppress(DoorError):
+        ctx.agent("orchestrator").call("close")
+    with ledger(ctx) as db:
+        after = [row[0] for row in db.execute("SELECT message_id FROM messages")]
+    return [one for one in before if one not in after]
 
 
 def _columns(db: sqlite3.Connection, table: str) -> set[tuple[str, str, int, str, int]]:
