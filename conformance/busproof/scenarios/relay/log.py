@@ -82,7 +82,8 @@ def _tidied(ctx: Ctx, agents: RelayHand, bus: Session) -> None:
             file = write(ctx, agents, agent, f"TO: bob\n\n{agent} without {name}")
             shutil.rmtree(ann / "outbox" / ".pending", ignore_errors=True)
             refusals = [bus.refusal("scan") for _ in range(2)]
-            is_told = f"{agent}'s message when {name} was gone: {said(next(filter(None, refusals), None))}"
+            gone = f"{name} and then ann's .pending were gone"
+            is_told = f"{agent}'s message when {gone}: {said(next(filter(None, refusals), None))}"
             if f"{agent} without {name}" not in bodies(agents, "bob"):  # the row of another item (decision 0033)
                 ctx.expect("relay.log.04", False, f"bob has no {is_told}")
             elif not list(archive.glob(f"*/*/{file}")):
