@@ -27,6 +27,7 @@ from busproof.models.timeline_keys import (
     VARIANTS,
     dimensions,
     filter_subjects,
+    reply_key,
     subject,
 )
 from busproof.models.timeline_record import DEPTH_MAX, Message, text_of
@@ -40,13 +41,16 @@ NAMES = (
 )
 SERVICES, BACKENDS, OPERATIONS = ("infer", "kv", "infer.ollama"), ("ollama", "Ollama", "s3"), ("chat", "get", "*")
 GROUPS = (
-    *("g", "G", "g.h", "g_h", "\u00e9", "*", "g "),
+    *("g", "G", "g.h", "g_h", "\u00e9", "*", "g ", "b"),  # "b" with a name "a" is "a-b", if they are joined so
     *("g" * DIMENSION_BYTES_MAX, "\u00e9" * (DIMENSION_BYTES_MAX // 2)),
 )
 PAYLOADS: tuple[Any, ...] = (
     *(None, False, 0, "", [], {}, True, 1, 1.0, -0.0, "0", {"a": 1, "b": 2}, {"b": 2, "a": 1}, [None]),
     *(2**53 + 1, 2**63, 0.1 + 0.2, {"": {"": []}}, {"a": {}, "b": [{}, []]}, "a\x1f, b"),
     *("\u00e9\u2028\U0001f600\x00", "caf\u00e9", "cafe\u0301"),
+    # What an agent calls so is not what the bus calls so.
+    {"error": "e", "state": {"a": 1}, "nonce": "n2", "payload": None},
+    {"type": "fork", "timeline": "a", "parent": "main", "at": 0, "payload_error": "e"},
 )
 STATES: tuple[Any, ...] = (
     *(*PAYLOADS, {"10": 1, "9": [{}], "-1": 2}, {"b": 1, "B": 2, "a ": 3, "": 4}),
@@ -61,6 +65,7 @@ BAD_ACK_WAITS: tuple[Any, ...] = (0, -1, True, "1", 1.5, None)
 SEQUENCES = (0, 1, 2, 10, SEQUENCE_MAX - 1, SEQUENCE_MAX)
 VOLUME, VOLUMES = 1_010, 0.0003  # messages, more than any page or limit of a reader; and how often
 ACK_WAITS_MS = (30_000, 30_000, 1_000, 1, 2, WAIT_MS_MAX)
+A_YEAR_MS = 365 * WAIT_MS_MAX
 LONG_CHARS = 10_000
 LARGE = ("p", "\u00e9", "\x7f", "\U0001f600", '"', "\n")  # characters of one to twelve bytes of JSON text
 REQUEST_TYPES = tuple(REPLY_TYPES)
@@ -91,6 +96,13 @@ EDGES = (
     *("filter of some", "filter that nearly fits", "null in a filter", "bad group", "largest state", "near call"),
     *("far beyond", "fork of itself", "fork again, of another submission", "fork of another parent", "last of times"),
     *("answered beside it", "sent beside it", "unknown agent", "look-alike submission"),
+    *(
+        "look-alike nonce",
+        "left out",
+        "answer fetched while it waits",
+        "given back while it waits",
+        "tampered, with its head",
+    ),
 )
 
 
@@ -162,6 +174,9 @@ class TimelineGenerator(Drawing):
         return self.r.randrange(PROCESSES)
 
     def _step(self, at: int, method: str, params: dict[str, Any]) -> Step:
+        if params.get("payload", 0) is None and self.r.random() < 0.5:
+            del params["payload"]
+            self._tag("left out")
         return Step("call", at, method, params, tags=tuple(self.tags))
 
     def _timeline(self) -> str:
@@ -211,14 +226,15 @@ class TimelineGenerator(Drawing):
         name = self.r.choice(dimensions(key["type"]))
         if name == "sequence":
             return key | {"sequence": self._tag("one dimension differs", self.r.choice(SEQUENCES))}
-        twins = {key[name].upper(), key[name] + " ", unicodedata.normalize("NFD", key[name]), key[name][:-1]} - {
-            key[name],
-            "",
-        }
-        twins = {one for one in twins if len(one.encode()) <= DIMENSION_BYTES_MAX}
+        twins = self._twins(key[name])
         if twins and self.r.random() < 0.5:
-            return key | {name: self._tag("look-alike name", self.r.choice(sorted(twins)))}
+            return key | {name: self._tag("look-alike name", self.r.choice(twins))}
         return key | {name: self._tag("one dimension differs", self.r.choice(NAMES))}
+
+    def _twins(self, name: str) -> list[str]:
+        """Names that look like this one, or begin as it does."""
+        twins = {name.upper(), name + " ", unicodedata.normalize("NFD", name), name[:-1]} - {name, ""}
+        return sorted(one for one in twins if len(one.encode()) <= DIMENSION_BYTES_MAX)
 
     def _spoilt(self, key: dict[str, Any]) -> Any:
         """An invalid key, for one reason."""
@@ -247,7 +263,9 @@ class TimelineGenerator(Drawing):
             self._tag("no nonce")
             return params
         params["nonce"] = self.r.choice(self.nonces) if nonce is None or self.r.random() < 0.1 else nonce
-        if nonce is not None and params["nonce"] != nonce:
+        if self.r.random() < 0.05 and (twins := self._twins(params["nonce"])):
+            params["nonce"] = self._tag("look-alike nonce", self.r.choice(twins))
+        elif nonce is not None and params["nonce"] != nonce:
             self._tag("other nonce")
         return params
 
@@ -319,7 +337,8 @@ class TimelineGenerator(Drawing):
         elif what < 0.85:
             now_ms, tag = max(0, self.now_ms - self.r.choice((1, 1, 5_000, 5_000, self.now_ms))), "clock back"
         else:
-            now_ms, tag = min(NOW_MS_LAST, self.now_ms + self.r.choice((1, 500, 10**6, WAIT_MS_MAX))), "long ago"
+            later = self.now_ms + self.r.choice((1, 500, 10**6, WAIT_MS_MAX, A_YEAR_MS))
+            now_ms, tag = min(NOW_MS_LAST, later), "long ago"
             if self.r.random() < 0.03:
                 now_ms, tag = NOW_MS_LAST, "last of times"
         return Step("clock", params={"now_ms": now_ms}, tags=(tag,))
@@ -360,6 +379,8 @@ class TimelineGenerator(Drawing):
 
     def _verified(self, tampering: Step, name: str | None, tag: str) -> Step:
         named = {"timeline": name} if name is not None and self.r.random() < 0.5 else {}
+        if name is not None and named and self.r.random() < 0.5:  # a head that is true says nothing of what lies before
+            named["head"] = self._tag("tampered, with its head", plain(self.model.lanes[name].last[1]))
         calls = [tampering, call(0, "verify", **named), call("hand", "mend"), call(0, "verify", **named)]
         return Step("many", calls=calls, tags=(tag, *self.tags))
 
@@ -419,7 +440,15 @@ class TimelineGenerator(Drawing):
         self.serial += 1
         nonce = {"nonce": self.r.choice(self.nonces)} if key["type"] == "delegate" else {}
         is_beside = self.r.random() < 0.2
-        if self.r.random() < 0.5:
+        what = self.r.random()
+        if what < 0.15 and (given_back := self._given_back()) is not None:
+            return given_back
+        if what < 0.3:
+            self._tag("answer fetched while it waits")
+            answer = reply_key(key, nonce.get("nonce"))
+            waiting = self._step(one, "fetch", self._with_group({"filter": answer}) | {"wait_ms": 3_000})
+            bringing = call(other, "reply", key=key, payload=1, **nonce)
+        elif what < 0.65:
             payload: Any = 1
             if (asked := self._unanswered()) is not None and self.r.random() < 0.5:
                 key, payload, nonce = asked.key, asked.value.value, {}
@@ -434,6 +463,22 @@ class TimelineGenerator(Drawing):
             waiting = call(one, "fetch", filter=dict(key), wait_ms=300 if is_beside else 3_000)
             bringing = call(other, "send", key=brought, payload=1, **nonce)
         return Step("wait", calls=[waiting, bringing], tags=tuple(self.tags))
+
+    def _given_back(self) -> Step | None:
+        """A worker waits for a message that another one has in hand, and then gives back."""
+        for params in reversed(self.fetched if "nak" in self.features else []):
+            wanted = {name: value for name, value in params["filter"].items() if value is not None}
+            owner = self.model.sharing(params.get("group"))
+            consumer = self.model.consumers.get((filter_subjects(wanted)[0], owner))
+            if consumer is None or self.model.next_of(consumer, wanted) is not None:
+                continue
+            held = next(iter(consumer.held.values()), None)
+            if held is not None:
+                giver = int(held.by[0])
+                waiting = call((giver + 1) % PROCESSES, "fetch", **{**params, "wait_ms": 3_000})
+                calls = [waiting, call(giver, "nak", delivery=held.ticket)]
+                return Step("wait", calls=calls, tags=("wait", "given back while it waits"))
+        return None
 
     def _unanswered(self) -> Message | None:
         """A request that stands open."""
@@ -517,6 +562,7 @@ class TimelineGenerator(Drawing):
                 state = self.r.choice(STATES)
                 if self.r.random() < 0.02:
                     state = self._tag("largest state", self._large())
+                    params["payload"] = self._large() if self.r.random() < 0.5 else params["payload"]
                 params["state"] = self._tag("state of a response" if of_response else "state", state)
         return self._step(at, "reply", self._with_nonce(params, nonce))
 
