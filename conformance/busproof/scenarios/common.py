@@ -32,20 +32,30 @@ def ids(messages: list[Row]) -> list[str]:
     return [message["id"] for message in messages]
 
 
+# Such as a reader may take for JSON: cut short, a value and more behind it, what only another language writes. An empty
+# text is not among them: a seed's own reader takes it for no payload.
+NOT_JSON_TEXTS = (
+    *("{not json", '{"a": 1}{"b"', '{"a": 1} x', "1 2", '"a" "b"', "[1, 2", "[1,]", '{"a": 1,}', '{"a" 1}'),
+    *(" ", "tru", "None", "'a'", "01", "+1", ".5", "1.", "0x10", '"a\tb"', '"\\x41"', "// 1\n1", "NaN 1"),
+)
+
 Joined = Callable[[], AbstractContextManager[sqlite3.Connection]]
-_INDEX = re.compile(r"CREATE INDEX (?:IF NOT EXISTS )?(\w+)")  # a unique one decides what may be there
+# A unique one decides what may be there.
+_INDEXES = "SELECT name FROM sqlite_master WHERE type = 'index' AND sql LIKE 'CREATE INDEX%' ORDER BY name"
 _TABLE = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)")
 
 
 def lost_by_opening(ctx: Ctx, database: Joined, opens: Callable[[], object]) -> list[str]:
-    """The rows of the seed's tables that are gone once a file that lacks one of the seed's indexes was opened.
+    """The rows of the seed's tables that are gone once a file that lacks one of the indexes was opened.
 
     A file of an older version, or of another program that needs less, is brought up to date so.
     """
     lost, schema = [], CONTRACTS[ctx.fleet.system].tables
-    for index in _INDEX.findall(schema):
+    with database() as db:
+        indexes = [name for (name,) in db.execute(_INDEXES)]
+    for index in indexes:
         with database() as db:
-            db.execute(f"DROP INDEX IF EXISTS {index}")
+            db.execute(f'DROP INDEX IF EXISTS "{index}"')
             before = {table: _rows_of(db, table) for table in _TABLE.findall(schema)}
         opens()
         with database() as db:
@@ -163,7 +173,7 @@ def while_doing(work: Callable[[], object], *calls: Callable[[], Row]) -> list[s
     return [str(result) for result in results if isinstance(result, DoorError)]
 
 
-def raced(ctx: Ctx, *calls: Callable[[], Row]) -> list[Row | DoorError]:
+def raced(ctx: Ctx, *calls: Callable[[], Row], store: Path | None = None) -> list[Row | DoorError]:
     """The calls' first requests are all under way before any of them can write; each gives its reply or its error.
 
     On a store with the seed's tables the kit itself holds the write lock while they are sent off, and then lets it go:
@@ -180,7 +190,7 @@ def raced(ctx: Ctx, *calls: Callable[[], Row]) -> list[Row | DoorError]:
         finally:
             took_s[number] = time.monotonic() - began_s
 
-    results = _raced(ctx, [partial(timed, number, call) for number, call in enumerate(calls)])
+    results = _raced(ctx, store or ctx.store, [partial(timed, number, call) for number, call in enumerate(calls)])
     busy = CONTRACTS[ctx.fleet.system].busy
     for number, result in enumerate(results):
         if isinstance(result, Refused) and definite(result, busy) and took_s[number] > PATIENT_S:
@@ -188,7 +198,7 @@ def raced(ctx: Ctx, *calls: Callable[[], Row]) -> list[Row | DoorError]:
     return results
 
 
-def _raced(ctx: Ctx, calls: Sequence[Callable[[], Row]]) -> list[Row | DoorError]:
+def _raced(ctx: Ctx, store: Path, calls: Sequence[Callable[[], Row]]) -> list[Row | DoorError]:
     gate = threading.Barrier(len(calls))
     asked: list[Door] = []
 
@@ -197,7 +207,7 @@ def _raced(ctx: Ctx, calls: Sequence[Callable[[], Row]]) -> list[Row | DoorError
         gate.wait()
 
     gated = [_after(lambda: GATE.set(go), call) for call in calls]
-    path = ctx.store / CONTRACTS[ctx.fleet.system].store
+    path = store / CONTRACTS[ctx.fleet.system].store
     if not (ctx.has("sqlite") and path.exists()):
         ctx.is_by_luck = True
         return _in_threads(gated)

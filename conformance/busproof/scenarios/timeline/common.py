@@ -72,9 +72,9 @@ def record(ctx: Ctx) -> Iterator[sqlite3.Connection]:
 
 
 @contextmanager
-def on_a_server(ctx: Ctx, **options: Any) -> Iterator[tuple[Session, NatsServer]]:
-    """A session on its own NATS server, which others may reach, too."""
-    with closing(NatsServer()) as server:
+def on_a_server(ctx: Ctx, *, config: str = "", **options: Any) -> Iterator[tuple[Session, NatsServer]]:
+    """A session on its own NATS server, configured so, which others may reach, too."""
+    with closing(NatsServer(config)) as server:
         one = ctx.agent_in_real_time("near", backend="nats", nats_url=server.url, **options)
         try:
             yield one, server

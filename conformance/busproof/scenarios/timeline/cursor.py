@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import time
 
-from busproof.adapters.base import DoorError
+from busproof.adapters.base import DoorError, Refused
+from busproof.adapters.nats import NatsServer
 from busproof.scenarios.common import at_once, raced, said
-from busproof.scenarios.timeline.common import ANY_REQUEST, far_away, fetch, on_a_server, request, scenario, send
+from busproof.scenarios.timeline.common import (
+    ANY_REQUEST,
+    far_away,
+    fetch,
+    invoke,
+    log,
+    on_a_server,
+    request,
+    scenario,
+    send,
+)
 from busproof.session import Session
 from busproof.suite import Ctx
 
 ACK_WAIT_MS = 30_000
+A_SECOND_NS, BACK_S = 10**9, 20.0
+# A server ends a page of messages where it has so many bytes: as a rule 64 MB.
+SMALL_PAGES, LARGE, SOME_LARGE = "max_payload: 400000\nmax_pending: 1000000\n", 200_000, 12
 MANY = 1_100  # more than any page
 
+TURNS_OF_TWO = 3
+FOR_OTHERS = 100
+IN_HAND_S = 25.0
 TURNS_OF_LUCK = 25  # where nobody can hold the workers until all have looked
 
 
@@ -82,6 +100,26 @@ def _behind_others(ctx: Ctx, worker: Session) -> None:
     got = fetch(worker, {**ANY_REQUEST, "service": "rare"})
     number = got and got["number"]
     ctx.expect("timeline.cursor.11", number == wanted, f"behind {MANY - 1} requests of another service: {number}")
+    _all_in_hand(ctx, worker)
+
+
+def _all_in_hand(ctx: Ctx, worker: Session) -> None:
+    """More than a thousand messages are in hand at once. Another worker gets the last of them as it is given back."""
+    common = {**ANY_REQUEST, "service": "common"}
+    began = time.monotonic()
+    held = [message for _ in range(1, MANY) if (message := fetch(worker, common)) is not None]
+    if len(held) == MANY - 1 and ctx.has("nak"):
+        worker.call("nak", delivery=held[-1]["delivery"])
+        again = fetch(ctx.agent("other"), common)
+        if time.monotonic() - began < IN_HAND_S:  # else the time of one may be over by the bus's own clock
+            ok = again is not None and again["number"] == held[-1]["number"]
+            why = (
+                f"number {held[-1]['number']}, the last of {MANY - 1} in hand, was given back; then came {again!s:.200}"
+            )
+            if not ok:
+                ctx.expect("timeline.cursor.12", False, why)  # the row of another item
+    else:
+        ctx.expect("timeline.cursor.11", len(held) == MANY - 1, f"of {MANY - 1} for one worker it got {len(held)}")
 
 
 @scenario("cursor.waits")
@@ -100,7 +138,33 @@ def waits(ctx: Ctx) -> None:
     message = None if isinstance(got, DoorError) else got["message"]
     ok = nothing is None and took_s >= 0.297 and message is not None
     ctx.expect("timeline.cursor.11", ok, f"waited {took_s:.3f} s of 0.300 for {nothing}; then came {got!s:.200}")
+    _two_wait(ctx, worker, sender)
     _behind_others(ctx, worker)
+
+
+def _two_wait(ctx: Ctx, worker: Session, sender: Session) -> None:
+    """Two wait while much comes for others; then comes one message, and a moment later another: each gets one."""
+    second = ctx.agent("second")
+    for turn in range(TURNS_OF_TWO):
+        wanted = {**ANY_REQUEST, "submission": f"two{turn}"}
+
+        def later(turn: int = turn) -> dict[str, object]:
+            time.sleep(0.05)
+            for n in range(FOR_OTHERS):
+                send(sender, invoke(f"{turn}.{n}"))
+            send(sender, request(1, submission=f"two{turn}"))
+            time.sleep(0.1)
+            return send(sender, request(2, submission=f"two{turn}"))
+
+        waiting = [
+            lambda one=one, wanted=wanted: one.call("fetch", filter=wanted, wait_ms=20_000) for one in (worker, second)
+        ]
+        *got, _ = at_once(*waiting, later)
+        numbers = [one if isinstance(one, DoorError) else one["message"] and one["message"]["number"] for one in got]
+        ok = all(type(number) is int for number in numbers) and len({*numbers}) == 2
+        why = f"two waited 20 s, {FOR_OTHERS} came for others, then two messages: {numbers!s:.300}"
+        if not ctx.expect("timeline.cursor.11", ok, why):
+            return
 
 
 @scenario("cursor.late_nak", needs=("nak",), is_long=True, ack_wait_ms=5_000)
@@ -139,6 +203,63 @@ def done_or_not(ctx: Ctx) -> None:
         ok = message is not None and (again is None) == is_done
         ctx.expect("timeline.cursor.21", ok, f"its ack ended in {got!s:.200}; another was given {again!s:.200}")
     _without_its_consumer(ctx)
+    _kept_for_long(ctx)
+
+
+def _kept_for_long(ctx: Ctx) -> None:
+    """Nobody asks for as long as any time that the bus has set on its server; then the server is killed.
+
+    What was acknowledged is done, and what was sent is recorded, also where a page ends by its bytes and not by its
+    number of messages.
+    """
+    with on_a_server(ctx, config=SMALL_PAGES) as (one, server):
+        numbers = [send(one, request(n), "m" * LARGE)["number"] for n in range(SOME_LARGE)]
+        for _ in range(3):
+            message = fetch(one, ANY_REQUEST)
+            one.call("ack", delivery=(message or {})["delivery"])
+        ran_out = _let_time_pass(server)
+        came = fetch(one, ANY_REQUEST)
+        told = f"after a time that it gives its server ({ran_out}) " if ran_out else ""
+        ok = came is not None and came["number"] == numbers[3]
+        why = f"{told}the first three of {numbers} are done; then came {came and came['number']}"
+        ctx.expect("timeline.cursor.21", ok, why)
+        server.restart(0)
+        shown = _shown(one)
+        if shown != numbers:  # the row of another item
+            why = f"{told}log shows numbers {shown} of {numbers}, {LARGE} bytes each, on a server that was killed"
+            ctx.expect("timeline.log.09", False, why)
+
+
+def _shown(one: Session) -> list[int]:
+    """The numbers that log shows, once the server is back."""
+    deadline = time.monotonic() + BACK_S
+    while True:
+        try:
+            return [message["number"] for message in log(one)]
+        except Refused as error:
+            if error.code != "UNREACHABLE" or time.monotonic() > deadline:
+                return []
+            time.sleep(0.1)
+
+
+def _let_time_pass(server: NatsServer) -> str:
+    """Bring to an end the times after which the server forgets a message or a consumer, as they would; which it has."""
+    found = []
+    for stream in server.ask("$JS.API.STREAM.NAMES").get("streams") or []:
+        config = server.ask(f"$JS.API.STREAM.INFO.{stream}")["config"]
+        if config.get("max_age"):
+            found.append(f"max_age of {stream}")
+            config |= {"max_age": A_SECOND_NS, "duplicate_window": min(A_SECOND_NS, config.get("duplicate_window", 0))}
+            server.ask(f"$JS.API.STREAM.UPDATE.{stream}", json.dumps(config).encode())
+        for consumer in server.ask(f"$JS.API.CONSUMER.LIST.{stream}").get("consumers") or []:
+            config = consumer["config"]
+            if config.get("inactive_threshold") and (name := config.get("durable_name")):
+                found.append(f"inactive_threshold of {name}")
+                asked = {"stream_name": stream, "config": config | {"inactive_threshold": A_SECOND_NS}}
+                server.ask(f"$JS.API.CONSUMER.DURABLE.CREATE.{stream}.{name}", json.dumps(asked).encode())
+    if found:
+        time.sleep(4)
+    return ", ".join(found)
 
 
 def _without_its_consumer(ctx: Ctx) -> None:

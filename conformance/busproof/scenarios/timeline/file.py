@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
 from busproof.adapters.base import DoorError
 from busproof.protocol.timeline import CONTRACT, DB_NAME
-from busproof.scenarios.common import Row, said
+from busproof.scenarios.common import NOT_JSON_TEXTS, Row, lost_by_opening, said
 from busproof.scenarios.gone import Calls, lost, offered
 from busproof.scenarios.halves import TIMES, halves
 from busproof.scenarios.timeline.common import ANY_REQUEST, fetch, invoke, log, record, request, scenario, send
@@ -54,6 +54,23 @@ def tables(ctx: Ctx) -> None:
             have = {row["name"] for row in db.execute(f"SELECT name FROM pragma_table_info('{table}')")}
             faults += [f"{table} has no {name}" for name in columns if name not in have]
     ctx.expect("timeline.log.32", not faults, f"the file: {', '.join(faults)}")
+    _without_an_index(ctx)
+
+
+def _without_an_index(ctx: Ctx) -> None:
+    """A file that another program made may lack an index that this bus has. To open it loses nothing that was done."""
+    a = ctx.agent("in-hand")
+    send(a, request(2))
+    held = [fetch(a, ANY_REQUEST) for _ in range(2)]
+    if held[0] is not None:
+        a.call("ack", delivery=held[0]["delivery"])
+
+    def opens() -> None:
+        with suppress(DoorError):  # it may refuse the file
+            log(ctx.agent("late"))
+
+    if lost := lost_by_opening(ctx, partial(record, ctx), opens):
+        ctx.expect("timeline.log.09", False, f"a file was opened: {'; '.join(lost)}")  # the row of another item
 
 
 def wanted_columns() -> dict[str, list[str]]:
@@ -198,6 +215,12 @@ def damaged(ctx: Ctx) -> None:
             if told != [(4, True)]:
                 wrong.append(f"{column} damaged, fetch shows {told}")
             wrong += [f"{column} damaged, {answer}" for answer in not_corrupt(a, ctx.has("calls"))]
+    for text in NOT_JSON_TEXTS:
+        quoted = text.replace("'", "''")
+        with changed(ctx, 4, {"payload": f"'{quoted}'"}):
+            told = shown(a, "log", timeline="main")
+            if told != [(1, False), (2, False), (3, False), (4, True)]:
+                wrong.append(f"a payload is {text!r}, log shows {told}")
     for subject in ("''", "'vlinder'", "'vlinder.main.s2.none.a.b.c'", "x'00ff'"):
         with changed(ctx, 2, {"subject": subject}):
             told = shown(a, "log", timeline="main")

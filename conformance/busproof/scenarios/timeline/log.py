@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 from busproof.adapters.base import DoorError, Refused
 from busproof.adapters.nats import CONFIG_NAME, NatsServer
-from busproof.scenarios.common import Row, Sized, definite, raced, said, untrue_limits, untrue_timeout
+from busproof.protocol.timeline import DB_NAME
+from busproof.scenarios.common import Row, Sized, definite, joined, raced, said, untrue_limits, untrue_timeout
 from busproof.scenarios.timeline.common import (
     ANY_INVOKE,
     ANY_REQUEST,
@@ -24,9 +26,11 @@ from busproof.scenarios.timeline.common import (
     scenario,
     send,
 )
+from busproof.session import Session
 from busproof.suite import Ctx
 
 NEW_TIMELINES = 5
+SENT_MEANWHILE = 200
 # The mistakes of a person who writes config.toml: no TOML, no table, values of another kind, no such file.
 BAD_QUEUES = (
     "[queue\n",
@@ -69,8 +73,56 @@ def one_head(ctx: Ctx) -> None:
         faults = [*broken, *chain_faults(log(writers[0], timeline))]
         is_one = not faults and numbers == list(range(first, first + 4))
         ctx.expect("timeline.log.20", is_one, f"numbers {numbers} of {timeline}, {faults}")
+    if ctx.has("verify", "fork"):
+        _verified_meanwhile(ctx, writers[0], writers[1])
+    if ctx.has("sqlite"):
+        _opened_together(ctx)
     if ctx.has("nats"):
         _with_strangers(ctx)
+
+
+def _verified_meanwhile(ctx: Ctx, writer: Session, reader: Session) -> None:
+    """The record is sound at every moment: verify finds nothing in it while somebody sends and forks all the time."""
+
+    def write() -> None:
+        for n in range(SENT_MEANWHILE):
+            number = send(writer, request(n, "busy"))["number"]
+            if n % 10 == 0:
+                fork = {"timeline": f"busy{n}", "submission": "s1", "agent_name": "ann", "parent": "busy", "at": number}
+                writer.call("fork", **fork)
+
+    faults: list[Row] = []
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write)
+        while not writing.done():
+            faults += reader.call("verify")["faults"]
+        writing.result()
+    if faults:
+        ctx.expect("timeline.log.24", False, f"while messages came: {faults!s:.300}")  # the row of another item
+
+
+def _opened_together(ctx: Ctx) -> None:
+    """Two open a store at once that has no file yet, or one without tables: both are let in, and make one chain."""
+    pair = [ctx.agent(name) for name in ("ada", "bob")]
+    for has_file in (False, True):
+        with suppress(DoorError):
+            for one in pair:
+                one.call("close")
+        store = ctx.store.parent / f"new{has_file}"
+        store.mkdir()
+        if has_file:
+            with joined(store / DB_NAME) as db:
+                db.execute("PRAGMA journal_mode = WAL")
+        opens = [lambda one=one, at=store: one.call("open", store=str(at), options={}) for one in pair]
+        failed = [str(one) for one in raced(ctx, *opens, store=store) if isinstance(one, DoorError)]
+        if len(failed) == len(pair) and has_file:  # it takes no file that it has not made
+            return
+        sends = [lambda one=one, n=n: send(one, request(n)) for n, one in enumerate(pair)]
+        sent = raced(ctx, *sends, store=store) if not failed else []
+        numbers = [str(one) if isinstance(one, DoorError) else one["number"] for one in sent]
+        why = f"two opened a store at once, {'with' if has_file else 'without'} a file: {failed}, then sent {numbers}"
+        if not ctx.expect("timeline.log.20", {*numbers} == {1, 2}, why):
+            return
 
 
 def _with_strangers(ctx: Ctx) -> None:
@@ -132,7 +184,8 @@ def _told_over(ctx: Ctx, server: NatsServer, store: Path, creds: str) -> str:
     store.mkdir()
     server.put_under(store)
     with (store / CONFIG_NAME).open("a") as config:
-        config.write(f"nats_creds = {json.dumps(creds)}\n" if creds else "")
+        # The seed's own line has words behind the value.
+        config.write(f"nats_creds = {json.dumps(creds)}  # optional, for authenticated connections\n" if creds else "")
     one = ctx.agent_in_real_time("one")
     one.call("close")
     refusal = one.refusal("open", store=str(store), options={})

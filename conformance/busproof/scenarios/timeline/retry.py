@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable
@@ -92,12 +93,25 @@ def delegate(ctx: Ctx) -> None:
 
 @scenario("retry.time_out", needs=("calls",))
 def time_out(ctx: Ctx) -> None:
-    """Nobody answers: the call ends by itself, in its time, and says so."""
-    caller = ctx.agent("caller")
+    """Nobody answers, though others are answered all the time: the call ends by itself, in its time, and says so."""
+    caller, other = ctx.agent("caller"), ctx.agent("other")
+    ended = threading.Event()
+
+    def answers() -> Row:
+        for n in itertools.takewhile(lambda _: not ended.is_set(), range(2, 1_000)):
+            other.call("reply", key=request(n), payload="another's")
+        return {}
+
+    def ask() -> Row:
+        try:
+            return caller.call("call_service", **of(request()), payload="ask", timeout_ms=400)
+        finally:
+            ended.set()
+
     began = time.monotonic()
-    refusal = caller.refusal("call_service", **of(request()), payload="ask", timeout_ms=400)
+    refusal, _ = at_once(ask, answers)
     took_s = time.monotonic() - began
-    ok = refusal is not None and refusal.code == "TIMEOUT" and 0.396 <= took_s < 15
+    ok = isinstance(refusal, Refused) and refusal.code == "TIMEOUT" and 0.396 <= took_s < 15
     ctx.expect("timeline.retry.04", ok, f"after {took_s:.3f} s of 0.400: {refusal}")
 
 

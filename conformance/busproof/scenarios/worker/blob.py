@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from busproof.adapters.base import Refused
+from busproof.scenarios.common import NOT_JSON_TEXTS
 from busproof.scenarios.worker.common import (
     blob_files,
     database,
@@ -121,14 +122,6 @@ def files(ctx: Ctx) -> None:
         if name not in refs or f"sha256-{hashlib.sha256(path.read_bytes()).hexdigest()}" != name
     ]
     ctx.expect("worker.blob.08", not torn, f"files that are not the whole content of a ref: {torn}")
-
-
-# Such as a reader may take for JSON: cut short, a value and more behind it, what only another language writes. An empty
-# text is not among them: the seed's own reader takes it for no payload.
-NOT_JSON_TEXTS = (
-    *("{not json", '{"a": 1}{"b"', '{"a": 1} x', "1 2", '"a" "b"', "[1, 2", "[1,]", '{"a": 1,}', '{"a" 1}'),
-    *(" ", "tru", "None", "'a'", "01", "+1", ".5", "1.", "0x10", '"a\tb"', '"\\x41"', "// 1\n1", "NaN 1"),
-)
 
 
 def damaged(ctx: Ctx, damage: Any) -> dict[str, dict[str, Any]]:
