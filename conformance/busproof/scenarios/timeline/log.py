@@ -177,6 +177,31 @@ def with_credentials(ctx: Ctx) -> None:
     refused, *sent = told.values()
     ok = refused.startswith("refused") and sent == ["'hello'", "'hello'"]
     ctx.expect("timeline.log.39", ok, f"open, send and fetch, by the way in which nats_creds names the file: {told}")
+    _said_twice(ctx)
+
+
+def _said_twice(ctx: Ctx) -> None:
+    """An option of open that says what config.toml says leads to the same record: everybody finds what is sent."""
+    store = ctx.store.parent / "twice"
+    store.mkdir()
+    with closing(NatsServer()) as server:
+        server.put_under(store)
+        queue = {"backend": "nats", "nats_url": server.url}
+        options = ({}, *({name: value} for name, value in queue.items()))
+        sessions = [ctx.agent_in_real_time(f"twice{n}") for n in range(len(options))]
+        sent = []
+        for number, (one, given) in enumerate(zip(sessions, options, strict=True)):
+            one.call("close")
+            if one.refusal("open", store=str(store), options=given) is None:
+                send(one, invoke(f"s{number}"))
+                sent.append(number)
+        there = [message["key"]["submission"] for message in log(sessions[0])]
+        for one in sessions:
+            ctx.crash(one)  # its server ends before it could close
+    lost = [f"{options[number]}" for number in sent if f"s{number}" not in there]
+    if lost:  # the row of another item
+        why = f"beside a config.toml that says {queue} a store was opened with {', '.join(lost)}: nobody else finds"
+        ctx.expect("timeline.log.09", False, f"{why} what was sent")
 
 
 def _told_over(ctx: Ctx, server: NatsServer, store: Path, creds: str) -> str:
