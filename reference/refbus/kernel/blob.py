@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from refbus.kernel.errors import BlobCorrupt, BlobInvalid, BlobMissing, BusError, of_os_error
-from refbus.kernel.files import atomic_write, keep_entry, read_whole
+from refbus.kernel.files import atomic_write, keep_entry, read_whole, restore_folder
 from refbus.kernel.rules.limit import PAYLOAD_BYTES_MAX
 
 BYTES_MAX = 4 * PAYLOAD_BYTES_MAX  # a stranger may have stored as much; reading more would harm the reader
@@ -26,6 +26,7 @@ def save(folder: Path, data: bytes) -> str:
     try:
         load(folder, ref)
     except BusError:
+        restore_folder(folder)
         atomic_write(folder / ref, data)
     else:
         keep_entry(folder / ref)

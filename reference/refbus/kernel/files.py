@@ -96,6 +96,12 @@ def make_folder(path: Path) -> None:
         raise of_os_error(error, definite=True) from error
 
 
+def restore_folder(path: Path) -> None:
+    """Make a folder again that somebody has tidied away since it was made."""
+    if not path.is_dir():
+        make_folder(path)
+
+
 def make_path(folder: Path) -> None:
     """Make the folder, and those that are missing on the way to it."""
     missing = itertools.takewhile(lambda part: not part.is_dir(), folder.parents)

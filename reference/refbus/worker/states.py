@@ -19,7 +19,7 @@ import json
 from pathlib import Path
 
 from refbus.kernel.errors import BusError, InvalidArgument, StateConflict
-from refbus.kernel.files import atomic_write
+from refbus.kernel.files import atomic_write, restore_folder
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.transaction import Transaction
 from refbus.worker.log import Log
@@ -105,6 +105,7 @@ class States:
                 return
         except OSError:
             pass
+        restore_folder(path.parent)
         atomic_write(path, wanted)
 
     def _state_in_file(self, worker: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,18 @@ def test_what_is_saved_can_be_loaded(bus: WorkerBus, content: Any) -> None:
     assert bus.save_blob(content) == {"ref": ref}
     assert (bus.store.blobs / ref).stat().st_ino == inode
     assert [path.name for path in bus.store.blobs.iterdir()] == [ref]
+
+
+def test_folders_that_somebody_tidied_away_are_made_again(bus: WorkerBus) -> None:
+    """As the seed's listing makes the folder at every save. A mirror that cannot be found decides nothing."""
+    bus.transition("w1", "ASSIGNED")
+    bus.store.blobs.rmdir()
+    (bus.store.workers / "w1.json").unlink()
+    bus.store.workers.rmdir()
+    bus.publish("alice", {"type": "t", "payload": "x" * 5000})
+    assert bus.poll("bob")["messages"][-1]["payload"] == "x" * 5000
+    assert bus.worker_state("w1")["state"] == "ASSIGNED"
+    assert json.loads((bus.store.workers / "w1.json").read_bytes())["state"] == "ASSIGNED"
 
 
 def test_a_blob_that_is_there_is_there_to_stay(bus: WorkerBus, monkeypatch: pytest.MonkeyPatch) -> None:
