@@ -13,27 +13,27 @@ import uuid
 from contextlib import closing, contextmanager
 
 TABLES = """
-CREATE TABLE messages (
+CREATE TABLE IF NOT EXISTS messages (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, ts_ms INTEGER NOT NULL, from_agent TEXT NOT NULL,
     to_agent TEXT, type TEXT NOT NULL, correlation_id TEXT, in_reply_to TEXT, payload TEXT, payload_ref TEXT,
     CHECK (payload IS NULL OR payload_ref IS NULL)
 );
-CREATE INDEX idx_messages_to_seq ON messages(to_agent, seq);
-CREATE INDEX idx_messages_correlation_seq ON messages(correlation_id, seq);
-CREATE INDEX idx_messages_type_from_ts ON messages(type, from_agent, ts_ms);
-CREATE TABLE cursors (
+CREATE INDEX IF NOT EXISTS idx_messages_to_seq ON messages(to_agent, seq);
+CREATE INDEX IF NOT EXISTS idx_messages_correlation_seq ON messages(correlation_id, seq);
+CREATE INDEX IF NOT EXISTS idx_messages_type_from_ts ON messages(type, from_agent, ts_ms);
+CREATE TABLE IF NOT EXISTS cursors (
     agent_id TEXT PRIMARY KEY, last_acked_seq INTEGER NOT NULL DEFAULT 0, updated_at_ms INTEGER NOT NULL
 );
-CREATE TABLE heartbeats (
+CREATE TABLE IF NOT EXISTS heartbeats (
     agent_id TEXT PRIMARY KEY, ts_ms INTEGER NOT NULL, status TEXT NOT NULL, current_task TEXT, progress REAL
 );
-CREATE TABLE task_claims (
+CREATE TABLE IF NOT EXISTS task_claims (
     task_id TEXT PRIMARY KEY, claimed_by TEXT NOT NULL, claimed_at_ms INTEGER NOT NULL, lease_until_ms INTEGER NOT NULL
 );
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-INSERT INTO meta VALUES ('schema_version', '1');
-CREATE TABLE export_state (id INTEGER PRIMARY KEY CHECK (id = 1), last_seq INTEGER NOT NULL DEFAULT 0);
-INSERT INTO export_state VALUES (1, 0);
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+INSERT OR IGNORE INTO meta VALUES ('schema_version', '1');
+CREATE TABLE IF NOT EXISTS export_state (id INTEGER PRIMARY KEY CHECK (id = 1), last_seq INTEGER NOT NULL DEFAULT 0);
+INSERT OR IGNORE INTO export_state VALUES (1, 0);
 """
 LEASE_MS = 60_000
 INLINE_BYTES_MAX = 4096
@@ -46,7 +46,7 @@ class Bus:
         self.store, self.now_ms = store, now_ms
         with closing(self.connect()) as db:
             if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'messages'").fetchone():
-                db.executescript(TABLES)
+                db.executescript(f"BEGIN IMMEDIATE; {TABLES} COMMIT;")  # another may make them, too
 
     def connect(self):
         db = sqlite3.connect(os.path.join(self.store, "bus.db"))

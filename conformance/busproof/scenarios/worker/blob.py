@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
+from functools import partial
 from typing import Any
 
 from busproof.adapters.base import Refused
 from busproof.scenarios.common import NOT_JSON_TEXTS
 from busproof.scenarios.worker.common import (
+    at_once,
     blob_files,
     database,
     definite,
@@ -25,6 +28,7 @@ from busproof.suite import Ctx
 
 INLINE_BYTES_MAX = 4096
 REF = re.compile(r"sha256-[0-9a-f]{64}")
+TIMES_BOTH = 10
 
 
 def text_of_bytes(count: int) -> str:
@@ -113,15 +117,31 @@ def files(ctx: Ctx) -> None:
     a = ctx.agent("a")
     refs = {a.call("save_blob", content=["blob", number, "x" * 9000])["ref"] for number in range(5)}
     refs.add(stored_large(ctx, a, "m1"))
+    late, failed = ctx.agent("late"), []
+    for number in range(TIMES_BOTH):
+        content = [number, "both" * 250_000]  # so large that one still writes when the other begins
+        both = at_once(*(partial(session.call, "save_blob", content=content) for session in (a, late)))
+        failed += [str(result) for result in both if isinstance(result, Exception)]
+        refs.update(result["ref"] for result in both if isinstance(result, dict))
     found = blob_files(ctx)
     good = refs <= set(found) and all(REF.fullmatch(ref) for ref in refs)
-    ctx.expect("worker.blob.07", good, f"refs {sorted(refs)}, files {sorted(found)}")
+    told = f"refs {sorted(refs)}, files {sorted(found)}"
     torn = [
         name
         for name, path in found.items()
         if name not in refs or f"sha256-{hashlib.sha256(path.read_bytes()).hexdigest()}" != name
     ]
-    ctx.expect("worker.blob.08", not torn, f"files that are not the whole content of a ref: {torn}")
+    told_of_two = f"two processes that save the same at once: {failed}; files that are not the whole content of a ref:"
+    ctx.expect("worker.blob.08", not torn and not failed, f"{told_of_two} {torn}")
+    for session in (a, late):  # the seed's listing makes the folder at every save
+        shutil.rmtree(ctx.store / "blobs", ignore_errors=True)  # somebody tidied up
+        saved = session.refusal("save_blob", content=["after that", session.agent])
+        sent = session.refusal("publish", message={"type": "note", "payload": [session.agent, "x" * 9000]})
+        if saved or sent or len(blob_files(ctx)) != 2:
+            good = False
+            told = f"without the folder a save: {said(saved)}; a publish: {said(sent)}; files {sorted(blob_files(ctx))}"
+            break
+    ctx.expect("worker.blob.07", good, told)
 
 
 def damaged(ctx: Ctx, damage: Any) -> dict[str, dict[str, Any]]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from functools import partial
+
 from busproof.scenarios.worker.common import (
     at_once,
     database,
@@ -14,6 +18,8 @@ from busproof.scenarios.worker.common import (
     stranger_publishes,
 )
 from busproof.suite import Ctx
+
+WAIT_MS = 20_000
 
 
 @scenario("cursor.poll_does_not_advance")
@@ -150,15 +156,40 @@ def wait(ctx: Ctx) -> None:
     ctx.expect("worker.cursor.20", nothing == [], f"a wait of 50 ms on an empty bus gave {nothing}")
 
     def wait_then_answer() -> dict[str, object]:
-        return b.call("poll", wait_ms=20_000)
+        return b.call("poll", wait_ms=WAIT_MS)
 
     def send_late() -> dict[str, object]:
         publish(a, id="other", to="somebody else")
         return publish(a, id="late", to="b")
 
-    got, _ = at_once(wait_then_answer, send_late)
-    heard = ids(got["messages"]) if isinstance(got, dict) else str(got)
-    ctx.expect("worker.cursor.19", heard == ["late"], f"a waiting poll gave {heard} when a message arrived")
+    def send_many() -> dict[str, object]:
+        return a.call("publish_many", messages=[{"type": "note", "to": "b"}])
+
+    def insert() -> dict[str, object]:
+        return {"seq": stranger_publishes(ctx, "inserted", to_agent="b")}
+
+    def announce() -> dict[str, object]:
+        return a.call("transition", worker="w", to_state="ASSIGNED")
+
+    def soon(send: Callable[[], dict[str, object]]) -> dict[str, object]:
+        time.sleep(0.05)  # mostly the other waits by then
+        return send()
+
+    senders = {"publish": send_late, "publish_many": send_many, "another program": insert, "transition": announce}
+    needs = {"publish_many": "publish_many", "another program": "sqlite", "transition": "states"}
+    wrong = {}
+    for sender, send in senders.items():
+        if not ctx.has(*filter(None, [needs.get(sender)])):
+            continue
+        began_s = time.monotonic()
+        got, _ = at_once(wait_then_answer, partial(soon, send))
+        took_s = time.monotonic() - began_s
+        rows = got["messages"] if isinstance(got, dict) else []
+        if len(rows) != 1 or took_s > WAIT_MS / 2000 or (sender == "publish" and ids(rows) != ["late"]):
+            wrong[sender] = f"{ids(rows) if isinstance(got, dict) else got} after {took_s:.1f} s"
+            break
+        b.call("ack", seq=rows[0]["seq"])
+    ctx.expect("worker.cursor.19", not wrong, f"a poll that waits {WAIT_MS} ms gave, when a message arrived by {wrong}")
 
 
 @scenario("cursor.ack_of_no_message", needs=("sqlite",))

@@ -125,8 +125,10 @@ def text(ctx: Ctx) -> None:
         found = [(method, {**params, name: bad}) for method, params in calls for name in NAMES if name in params]
         return found + [("publish", _message(**{name: bad})) for name in MESSAGE_TEXTS]
 
-    nul = soft_spots(ctx, a, [*cases("a\0b"), *cases("\0"), *cases("")])
-    ctx.expect("worker.limit.03", not nul, f"NUL in a name, or an empty one: {nul[:5]}")
+    controls = [f"a{chr(code)}b" for code in (*range(1, 32), *range(127, 160))]
+    others = [("publish", _message(**{name: bad})) for name in ("id", "to") for bad in controls]
+    nul = soft_spots(ctx, a, [*cases("a\0b"), *cases("\0"), *cases(""), *others])
+    ctx.expect("worker.limit.03", not nul, f"NUL or another control character in a text, or an empty one: {nul[:5]}")
     lone = [*cases("a\ud800"), *cases("\udfff")]
     lone += [("publish", _message(payload=value)) for value in ("\ud800", ["x\udc00"], {"\udbff": 1})]
     lone += [("save_blob", {"content": "\ud800"})] if ctx.has("blob") else []
