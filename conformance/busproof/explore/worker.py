@@ -104,7 +104,7 @@ EDGES = (
     *(f"lease{at}" for at in ("-1", "+0", "+1")),
     *(f"{state}{at}" for _, state, _ in SILENCE for at in ("-1", "+0", "+1")),
     *("clock back", "clock forward", "restart", "kill", "reopen", "other options", "second process", "race", "wait"),
-    *("4096 bytes", "4097 bytes", "4 MiB", "4 MiB + 1", "depth 240", "depth 300", "200 bytes", "201 bytes"),
+    *("4096 bytes", "4097 bytes", "4 MiB", "4 MiB + 1", "depth 256", "depth 257", "200 bytes", "201 bytes"),
     *("1024 chars", "1025 chars", "falsy", "look-alike", "no JSON", "bad name", "bad text", "junk", "no such field"),
     *(
         "field missing",
@@ -492,6 +492,9 @@ class WorkerGenerator(Drawing):
         if self.r.random() < 0.3:
             self.queue.insert(0, call("hand", "rotate_export", ("rotated export",)))
         row = self.r.choice((rows[-1], self.r.choice(rows)))
+        if self.r.random() < 0.3:  # its id is free now
+            again = {"agent_id": row.from_agent, "message": self._as_sent(row)}
+            self.queue.append(call(self.r.randrange(self.processes), "publish", **again))
         return call("hand", "stranger_deletes", ("deleted by another",), seq=row.seq)
 
     def _burn(self) -> Step:
@@ -662,7 +665,7 @@ class WorkerGenerator(Drawing):
                 self._tag(f"{size} bytes" if size < 70_000 else "70,000 bytes")
             return self._of_size(size)
         if kind < 0.985:
-            levels = r.choice((240, 300))
+            levels = r.choice((256, 257))
             deep: Any = []
             for _ in range(levels - 1):
                 deep = [deep]
