@@ -28,7 +28,7 @@ from busproof.suite import Ctx
 
 INLINE_BYTES_MAX = 4096
 REF = re.compile(r"sha256-[0-9a-f]{64}")
-TIMES_BOTH = 10
+TIMES_BOTH = 16
 
 
 def text_of_bytes(count: int) -> str:
