@@ -5,7 +5,7 @@ An item is a scenario, the recorded workload with its history checks, the search
     pass            every expectation of the row held
     fail            a MUST did not hold, or the bus broke a call that must succeed
     warn            a SHOULD did not hold; or a RESOLVED one: another choice than the reference's, a dialect
-    not-applicable  the bus does not declare the noun or the feature
+    not-applicable  the bus, or the other one of a mixed fleet, does not declare the noun or the feature
     could-not-run   nothing was decided: a missing prerequisite, a fault of the kit
     inconclusive    it ran, and the history does not decide it
 """
@@ -134,10 +134,18 @@ def _not_judged(fleet: Fleet, row: Requirement, item: str) -> RowResult | None:
     needs = {*row.needs, *(scenario.needs if scenario else ()), row.noun}
     missing = sorted(needs - {"clock"} - {*hello.nouns, *hello.features})
     if missing:
-        return _result(row, "not-applicable", f"the bus does not declare {', '.join(missing)}")
+        return _result(row, "not-applicable", _undeclared(fleet, missing))
     if "clock" in needs and hello.clock == "wall":
         return _result(row, "could-not-run", f"needs {A_CLOCK}")
     return None
+
+
+def _undeclared(fleet: Fleet, missing: list[str]) -> str:
+    """The member of the fleet that lacks these; what the bus itself lacks is told of the bus."""
+    own = fleet.hellos[0]
+    of_the_bus = [name for name in missing if name not in (*own.nouns, *own.features)]
+    who = "the bus" if of_the_bus else "the other bus of the mixed fleet"
+    return f"{who} does not declare {', '.join(of_the_bus or missing)}"
 
 
 def _result(row: Requirement, outcome: Outcome, why: str = "", fleet: str = "", **more: Any) -> RowResult:

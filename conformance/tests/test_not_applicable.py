@@ -1,0 +1,43 @@
+"""A row counts as not applicable only if no fleet judged it, and says which bus lacks what it needs."""
+
+from __future__ import annotations
+
+import io
+from contextlib import closing
+from typing import Any
+
+from busproof.fleet import Fleet, reference
+from busproof.report import terminal
+from busproof.report.lines import Report
+from busproof.runner import run_item
+
+
+def verdict_of(*rows: tuple[str, str, str, str]) -> str:
+    """The end of a report of these rows: requirement, outcome, fleet, why."""
+    shape = {"check": "log.x", "events": [], "script": []}
+    names = ("requirement", "outcome", "fleet", "why")
+    told: list[dict[str, Any]] = [{**shape, **dict(zip(names, row, strict=True))} for row in rows]
+    header = {"hello": {"name": "bus", "version": "1"}, "system": "worker", "bus": "exec:x"}
+    out = io.StringIO()
+    terminal.render(Report(header, told, {"counts": {}, "known_failed": [], "verdict": "valid"}), out, brief=True)
+    return out.getvalue()
+
+
+def test_a_row_that_the_bus_alone_was_judged_by_is_not_told_as_undeclared() -> None:
+    """The kit's own participant has no blobs: the reference, which has, was said to declare none."""
+    lacks = "the other bus of the mixed fleet does not declare blob"
+    alone, mixed = ("worker.blob.01", "pass", "bus", ""), ("worker.blob.01", "not-applicable", "mixed", lacks)
+    assert "Not applicable" not in verdict_of(alone, mixed)
+    undeclared = ("worker.blob.01", "not-applicable", "bus", "the bus does not declare blob")
+    assert "Not applicable, as undeclared: blob (1)\n" in verdict_of(undeclared, mixed)
+
+
+def test_the_reason_names_the_member_of_the_fleet_that_lacks_a_noun() -> None:
+    """The bus that is judged stands first; the kit's own participant has no blobs."""
+    bus, bare = reference("worker"), "sqlite:"
+    told = {}
+    for specs in ([bare], [bare, bus], [bus, bare]):
+        with closing(Fleet(specs, system="worker")) as fleet:
+            told[specs[0], len(specs)] = {one.why for one in run_item(fleet, "blob.content_addressed")}
+    assert told[bare, 1] == told[bare, 2] == {"the bus does not declare blob"}
+    assert told[bus, 2] == {"the other bus of the mixed fleet does not declare blob"}
