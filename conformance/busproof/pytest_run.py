@@ -179,6 +179,7 @@ class Run:
             "hello": hello,
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "known": [entry.id for entry in entries],
+            "known_entries": [entry.model_dump(mode="json") for entry in entries],
             "known_faults": known.faults(entries, failed, decided, self.system, datetime.date.today()),
             "chaos_rows": sum(row.kind == "chaos" for row in catalogue(self.system).values()),
             "left_out": (corpus.left_out.total(), corpus.calls),

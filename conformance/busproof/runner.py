@@ -31,6 +31,7 @@ from busproof.catalogue import CORPUS, HISTORY, Requirement, catalogue, kind_of
 from busproof.checks import Verdict, Witness
 from busproof.checks.facts import NO_DUMP
 from busproof.explore import corpus, retold
+from busproof.explore.lanes import events_of
 from busproof.explore.script import Step
 from busproof.explore.search import Program, search
 from busproof.explore.stage import Specification
@@ -321,7 +322,15 @@ def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
     broken = corpus.broken_rows(fleet.system, found, "" if is_warm(fleet.specs[0]) else fleet.specs[0])
     held = [rows[name] for name in sorted(found.rows.keys() - broken.keys()) if name in rows and rows[name].item]
     results = [
-        _result(rows[name], _broken(rows[name]), one.why, cause=one.cause, steps=one.steps, held=one.held)
+        _result(
+            rows[name],
+            _broken(rows[name]),
+            one.why,
+            cause=one.cause,
+            steps=one.steps,
+            held=one.held,
+            events=list(one.events),
+        )
         for name, one in broken.items()
     ]
     if found.is_cut:
@@ -466,7 +475,9 @@ def _run_explore(fleet: Fleet, rows: list[Requirement], item: str, profile: str,
             why = f"broken: {names or 'what the model does'}\n{program.mismatch.told()}\n{_again(fleet, again)}"
             for row in rows:
                 if row.noun in nouns or len(rows) == 1:
-                    failed.setdefault(row.id, _result(row, "fail", why))
+                    failed.setdefault(
+                        row.id, _result(row, "fail", why, events=list(events_of(program, program.mismatch)))
+                    )
         if len(failed) == len(rows):
             break
     told = f"{whole} whole programs; {cut} ended at a difference"

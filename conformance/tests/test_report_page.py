@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,50 @@ def test_operations_that_run_side_by_side_overlap_in_their_lanes() -> None:
     assert [bar["class"] for bar in bars] == ["failed first", "ok"]
 
 
+@given(EVENTS)
+def test_texts_of_a_picture_do_not_overlap(events: list[dict[str, Any]]) -> None:
+    """A character of the page's font is 7.2 pixels wide."""
+    texts = [one for one in ET.fromstring(str(picture(events)) or "<svg/>").iter("text") if one.text]
+    spans = sorted((int(one.get("y", 0)), int(one.get("x", 0)), len(one.text or "")) for one in texts)
+    for (y, x, chars), (other_y, other_x, _) in itertools.pairwise(spans):
+        assert y != other_y or x + 7.2 * chars <= other_x
+
+
+def test_the_answer_that_the_model_does_not_have_is_outlined_and_not_one_rightly_refused() -> None:
+    told = [("invoke", {}), ("fail", {}), ("invoke", {}), ("ok", {"differs": True})]
+    events = [{"index": n, "process": 0, "type": kind, "op": "ack", **more} for n, (kind, more) in enumerate(told)]
+    assert [bar.get("class") for bar in ET.fromstring(str(picture(events))).iter("rect")] == ["failed", "ok first"]
+
+
+def page_of(folder: Path, results: list[RowResult], **header: Any) -> str:
+    """The page of a report of these rows."""
+    told = {"system": "worker", "busproof": "0", "hello": {"name": "x", "version": "1"}, "started": "now", "seed": 1}
+    html.write(lines.write(folder / "report.jsonl", {**told, **header}, results), folder / "report.html")
+    return (folder / "report.html").read_text()
+
+
+def test_the_list_of_known_failures_is_on_the_page_with_what_became_of_each(tmp_path: Path) -> None:
+    """An address that is none of the web is shown, and leads nowhere."""
+    known = [
+        {"id": "worker.log.06", "reason": "until <2>", "url": "https://x.org/1", "expires": "2027-01-31"},
+        {"id": "worker.log.07", "reason": "later", "url": "javascript:alert(1)", "expires": None},
+    ]
+    failed = RowResult(requirement="worker.log.06", outcome="fail", check="log.x", fleet="bus", why="lost")
+    told = page_of(tmp_path, [failed], known=[one["id"] for one in known], known_entries=known)
+    section = told[told.index("Known failures") : told.index("Every row")]
+    for words in ("until &lt;2&gt;", '<a href="https://x.org/1">', "2027-01-31", "fail", "not played", "javascript:"):
+        assert words in section
+    assert 'href="javascript' not in told
+    assert "not counted" in told[told.index("What broke") : told.index("Known failures")]
+
+
+def test_warnings_have_a_place_of_their_own_with_their_evidence(tmp_path: Path) -> None:
+    warned = RowResult(requirement="worker.log.11", outcome="warn", check="log.x", fleet="bus", why="another choice")
+    told = page_of(tmp_path, [warned])
+    assert "What broke" not in told
+    assert "another choice" in told[told.index("<h2>Warnings</h2>") : told.index("<h2>Every row</h2>")]
+
+
 def test_a_row_is_listed_once_whatever_decided_it(tmp_path: Path) -> None:
     """By its worst outcome; inside stand all checks that decided it, each with its words."""
     decided = [("blob.inline", "pass", ""), ("corpus", "fail", "kept & lost"), ("history.ack", "pass", "")]
@@ -66,9 +111,7 @@ def test_a_row_is_listed_once_whatever_decided_it(tmp_path: Path) -> None:
         RowResult(requirement="worker.blob.01", outcome=outcome, check=check, fleet="bus", why=why)
         for check, outcome, why in decided
     ]
-    header = {"system": "worker", "busproof": "0", "hello": {"name": "x", "version": "1"}, "started": "now", "seed": 1}
-    html.write(lines.write(tmp_path / "report.jsonl", header, results), tmp_path / "report.html")
-    page = (tmp_path / "report.html").read_text()
+    page = page_of(tmp_path, results)
     assert page.count('id="worker.blob.01"') == 1
     assert "1 fail" in page and "pass</label>" not in page
     assert all(f"<code>{check}</code>" in page for check, _, _ in decided)

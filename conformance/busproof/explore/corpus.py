@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from busproof.catalogue import catalogue
+from busproof.explore.lanes import events_of
 from busproof.explore.script import Step, load, to_line
 from busproof.explore.search import Program, play
 from busproof.explore.stage import Form, Mismatch, Specification
@@ -152,6 +153,7 @@ class Broken:
     cause: str = ""  # the difference without its values
     steps: int = 0  # of the script
     held: int = 0  # in how many scripts the row held, before or without the difference
+    events: tuple[dict[str, Any], ...] = ()  # the last calls, to be drawn
 
 
 def broken_rows(system: str, found: Replay, bus: str = "") -> dict[str, Broken]:
@@ -160,18 +162,19 @@ def broken_rows(system: str, found: Replay, bus: str = "") -> dict[str, Broken]:
     broken: dict[str, Broken] = {}
     for name, option in found.dialects.items():
         if (row := name.partition(":")[0]) in rows:
-            why = f"the bus chose otherwise: {name}: {option}"
+            why, events = f"the bus chose otherwise: {name}: {option}", tuple[dict[str, Any], ...]()
             if name in found.learnt:
                 script, program = found.learnt[name]
                 why += f"\n{_seen_again(system, script, program, program.learnt[name], bus)}"
-            broken[row] = Broken(why)
+                events = events_of(program, program.learnt[name])
+            broken[row] = Broken(why, events=events)
     for script, program in sorted(found.broken.items(), key=lambda one: len(one[1].steps)):
         mismatch = program.mismatch
         assert mismatch is not None
+        why, events = _seen_again(system, script, program, mismatch, bus), events_of(program, mismatch)
         for row in mismatch.rows:
             if row in rows and row not in broken:
-                why = _seen_again(system, script, program, mismatch, bus)
-                broken[row] = Broken(why, mismatch.cause, len(program.steps), found.rows[row])
+                broken[row] = Broken(why, mismatch.cause, len(program.steps), found.rows[row], events)
     return broken
 
 

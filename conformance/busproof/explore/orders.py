@@ -182,4 +182,14 @@ def _too_soon(answer: Answer, called: Called) -> Difference | None:
     """Lower bounds alone: no load can make a bus answer early."""
     if called.took_s >= answer.least_s * ROUNDING:
         return None
-    return Difference("time", f"{answer.least_s:g} s at least", f"{called.took_s:.3f} s", answer.rows)
+    least, took = told_apart(answer.least_s, called.took_s)
+    return Difference("time", f"{least} s at least", f"{took} s", answer.rows)
+
+
+def told_apart(*figures: float) -> tuple[str, ...]:
+    """Different figures with so many digits that they differ: three behind the point, if that is enough."""
+    for digits in range(3, 10):
+        told = tuple(f"{figure:.{digits}f}" for figure in figures)
+        if len(set(told)) == len(set(figures)):
+            break
+    return told

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from busproof.explore.drawing import FOLDERS
-from busproof.explore.orders import Called
+from busproof.explore.orders import Called, Schedules
 from busproof.explore.recall import Recall, reached
 from busproof.explore.script import Step
 from busproof.explore.stage import Form, Generator, Mismatch, Seen, Specification, Stage
@@ -35,7 +35,12 @@ class Program:
     seen: Seen = field(default_factory=Seen)
     mismatch: Mismatch | None = None
     learnt: dict[str, Mismatch] = field(default_factory=dict)  # dialects, and the mismatches without them
-    called: list[Called] = field(default_factory=list)  # of a script: each call and its answer
+    history: list[tuple[list[Called], Schedules]] = field(default_factory=list)  # each call, and how it ended
+
+    @property
+    def called(self) -> list[Called]:
+        """Each call, one after the other."""
+        return [called for calls, _ in self.history for called in calls]
 
 
 def play(
@@ -50,7 +55,7 @@ def play(
     """Play a script."""
     program = Program(0)
     with Stage(fleet, specification, dialects, is_measured=is_measured, unexplained=unexplained) as stage:
-        program.seen, program.learnt = stage.seen, stage.learnt
+        program.seen, program.learnt, program.history = stage.seen, stage.learnt, stage.history
         for step in steps:
             program.steps.append(step)
             if not _went_well(program, partial(stage.do, step)):
@@ -58,7 +63,6 @@ def play(
         else:
             _went_well(program, stage.end)
         program.seen.recalls = reached(stage) if is_measured else set()
-        program.called = [called for calls, _ in stage.history for called in calls]
     return program
 
 
@@ -93,7 +97,7 @@ Draw = Callable[[Fleet, Specification, int, int, dict[str, str] | None], Program
 
 def playing(program: Program, stage: Stage, steps: Iterable[Step]) -> None:
     """Play steps while they are drawn, to the end or to a difference. Those without a name get their number."""
-    program.seen, program.learnt = stage.seen, stage.learnt
+    program.seen, program.learnt, program.history = stage.seen, stage.learnt, stage.history
     for number, step in enumerate(steps):
         if not step.name:
             _name(step, str(number))

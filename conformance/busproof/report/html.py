@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader
 
 from busproof.catalogue import catalogue
-from busproof.report.causes import causes, held_elsewhere, others
+from busproof.report.causes import causes, chosen, held_elsewhere, others
 from busproof.report.lines import Report
 from busproof.report.swimlane import picture
 from busproof.report.terminal import not_asked, replay_command
@@ -33,6 +33,8 @@ def write(report: Report, path: Path) -> None:
             {"first": _shown(report)(cause[0]), "others": others(cause), "last": held_elsewhere(cause)}
             for cause in by_cause
         ],
+        warnings=list(map(_shown(report), chosen(report.rows))),
+        known=_known(report),
         rows=_by_row(rows),
         outcomes=[outcome for outcome in WORST_FIRST if outcome in report.footer["counts"]],
     )
@@ -48,6 +50,16 @@ def _shown(report: Report) -> Any:
         "picture": picture(row["events"]),
         "replay": replay_command(row, report.header),
     }
+
+
+def _known(report: Report) -> list[dict[str, Any]]:
+    """The user's list of known failures, each with what became of it in this run: its worst outcome, if any."""
+    outcomes: dict[str, str] = {}
+    for row in report.rows:
+        before = outcomes.get(row["requirement"], WORST_FIRST[-1])
+        outcomes[row["requirement"]] = min(before, row["outcome"], key=WORST_FIRST.index)
+    entries = report.header.get("known_entries", [])
+    return [{**entry, "outcome": outcomes.get(entry["id"], "not played")} for entry in entries]
 
 
 def _by_row(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -3,16 +3,19 @@
 An operation is a bar from its call to its answer, green if it was answered, red if it was refused or nobody knows;
 concurrent operations show at a glance. A kill is a bar of its own; a lease that was granted is a line below its claim,
 with the time at which it ends. Time is the order of events: a bus whose clock the kit sets does all at one moment.
+The outlined bar is the first that was refused, or, where a model knows the right answers, those that it does not give.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
 from markupsafe import Markup
 
-LANE, STEP, LEFT, TEXT = 46, 74, 96, 34  # pixels: height of a lane, width of an event, room for names; characters
+LANE, STEP, LEFT, CHAR = 46, 74, 96, 7.3  # pixels: height of a lane, width of an event, room for names, a character
+MARGIN = 3 * STEP  # behind the last event, for the words of its answer
 _CLASSES = {"ok": "ok", "fail": "failed", "info": "info"}
 Event = dict[str, Any]
 
@@ -22,22 +25,26 @@ def picture(events: list[Event]) -> Markup:
     if not events:
         return Markup("")
     sessions = list(dict.fromkeys(_session(event) for event in events))
-    bars = list(_bars(events))
-    width, height = LEFT + STEP * (len(events) + 3), LANE * len(sessions) + 26
+    bars = _bars(events)
+    width, height = _x(len(events)) + MARGIN, LANE * len(sessions) + 26
     parts = [Markup('<div class="wide"><svg width="{}" height="{}" role="img">').format(width, height)]
     for number, session in enumerate(sessions):
         y = number * LANE + LANE - 1
-        parts.append(Markup('<text class="soft" x="0" y="{}">{}</text>').format(y - 25, session[:12]))
+        parts.append(Markup('<text class="soft" x="0" y="{}">{}</text>').format(y - 25, _cut(session[1], LEFT)))
         parts.append(Markup('<line class="lane" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(LEFT, width, y, y))
-    first_bad = next((bar["call"]["index"] for bar in bars if bar["class"] == "failed"), None)
+    bad = [bar for bar in bars if bar["answer"] and bar["answer"].get("differs")]
+    bad = bad or [bar for bar in bars if bar["class"] == "failed"][:1]
     for bar in bars:
-        parts += _drawn(bar, sessions.index(_session(bar["call"])) * LANE, bar["call"]["index"] == first_bad)
+        lane = _session(bar["call"])
+        later = (_x(other["from"]) for other in bars if other["from"] > bar["from"] and _session(other["call"]) == lane)
+        parts += _drawn(bar, sessions.index(lane) * LANE, bar in bad, next(later, width))
     parts += _clock(events, height)
     return Markup("").join([*parts, Markup("</svg></div>")])
 
 
-def _session(event: Event) -> str:
-    return str(event.get("agent") or f"process {event['process']}")
+def _session(event: Event) -> tuple[Any, str]:
+    """The process, which has a lane of its own, and its name: two processes may work for one agent."""
+    return event["process"], str(event.get("agent") or f"process {event['process']}")
 
 
 def _bars(events: list[Event]) -> list[dict[str, Any]]:
@@ -57,15 +64,16 @@ def _bars(events: list[Event]) -> list[dict[str, Any]]:
     return bars
 
 
-def _drawn(bar: dict[str, Any], y: int, is_first_bad: bool) -> list[Markup]:
-    x, width = LEFT + bar["from"] * STEP + 4, (bar["to"] - bar["from"] + 1) * STEP - 8
+def _drawn(bar: dict[str, Any], y: int, is_bad: bool, ends: int) -> list[Markup]:
+    """The bar, its words, and its lease; its lane is free to the right as far as the pixel `ends`."""
+    x, width = _x(bar["from"]) + 4, (bar["to"] - bar["from"] + 1) * STEP - 8
     answer = bar["answer"] or {}
     told = Markup("<title>{} {}\n{}</title>").format(bar["call"].get("op"), _said(bar["call"]), _said(answer))
-    colour = bar["class"] + (" first" if is_first_bad else "")
+    colour = bar["class"] + (" first" if is_bad else "")
     parts = [
         Markup('<g>{}<rect class="{}" x="{}" y="{}" width="{}" height="20"/>').format(told, colour, x, y + 6, width),
         Markup('<text x="{}" y="{}">{}</text>').format(x + 4, y + 20, _cut(bar["call"].get("op") or "", width)),
-        Markup('<text class="soft" x="{}" y="{}">{}</text></g>').format(x, y + 40, _cut(_said(answer), width + 40)),
+        Markup('<text class="soft" x="{}" y="{}">{}</text></g>').format(x, y + 40, _cut(_said(answer), ends - x)),
     ]
     if answer.get("granted") and answer.get("lease_until_ms") and answer.get("bus_ms") is not None:
         lasts_s = (answer["lease_until_ms"] - answer["bus_ms"]) / 1000
@@ -76,15 +84,18 @@ def _drawn(bar: dict[str, Any], y: int, is_first_bad: bool) -> list[Markup]:
 
 def _clock(events: list[Event], height: int) -> list[Markup]:
     """Where the bus's clock moved, and by how much."""
-    parts, before = [], None
-    for place, event in enumerate(events):
-        now = event.get("bus_ms")
-        if now is not None and before is not None and now != before:
-            x, moved = LEFT + place * STEP, f"{(now - before) / 1000:+g} s"
-            parts.append(Markup('<line class="lane" x1="{}" x2="{}" y1="0" y2="{}"/>').format(x, x, height - 18))
-            parts.append(Markup('<text class="soft" x="{}" y="{}">{}</text>').format(x, height - 4, moved))
-        before = now if now is not None else before
+    times = [(place, event["bus_ms"]) for place, event in enumerate(events) if event.get("bus_ms") is not None]
+    moves = [(_x(place), now - before) for (_, before), (place, now) in itertools.pairwise(times) if now != before]
+    parts = []
+    for (x, moved_ms), (ends, _) in itertools.pairwise([*moves, (_x(len(events)) + MARGIN, 0)]):
+        moved = _cut(f"{moved_ms / 1000:+,.12g} s", ends - x)
+        parts.append(Markup('<line class="lane" x1="{}" x2="{}" y1="0" y2="{}"/>').format(x, x, height - 18))
+        parts.append(Markup('<text class="soft" x="{}" y="{}">{}</text>').format(x, height - 4, moved))
     return parts
+
+
+def _x(place: int) -> int:
+    return LEFT + place * STEP
 
 
 def _said(event: Event) -> str:
@@ -93,5 +104,5 @@ def _said(event: Event) -> str:
 
 
 def _cut(text: str, pixels: int) -> str:
-    most = max(4, int(pixels / 7.3))
+    most = int(pixels / CHAR) - 1  # the last place parts it from its neighbour
     return text if len(text) <= most else text[: most - 1] + "…"

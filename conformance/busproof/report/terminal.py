@@ -153,7 +153,8 @@ def _broken(row: dict[str, Any], header: dict[str, Any], paint: Any) -> list[str
         f"     {requirement.source}; decided by {row['check']}",
         *(f"     {line}" for line in row["why"].split("\n")),
     ]
-    lines += [f"     {_event(event)}" for event in row["events"][-6:]]
+    if row["check"] not in IN_LINES:  # their lines tell the calls
+        lines += [f"     {_event(event)}" for event in row["events"][-6:]]
     if row["script"] and not row["events"]:
         lines += [f"     {_cut(json.dumps(step))}" for step in row["script"][-8:]]
     lines += [f"     replay: {replay_command(row, header)}", ""]
