@@ -33,6 +33,7 @@ from busproof.models.spec import Free
 LONG = 200
 MS_WAITED = ("wait_ms", "timeout_ms")  # parameters that set how long a call waits
 SECONDS_WAITED = ("wait_seconds", "timeout_seconds")
+ANYWHERE = ("backup", "restore")  # methods that would write to any path of this machine
 
 
 class Unresolved(Exception):

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 from pydantic import BaseModel
 
-from busproof.explore.script import MS_WAITED, SECONDS_WAITED, Step, call
+from busproof.explore.script import ANYWHERE, MS_WAITED, SECONDS_WAITED, Step, call
 from busproof.explore.search import Program, playing
 from busproof.explore.stage import Specification, Stage
 from busproof.fleet import BudgetSpent, Fleet
@@ -39,7 +39,6 @@ WAITS = {  # a large number would be no defect: the call would wait as long
     **dict.fromkeys(SECONDS_WAITED, st.sampled_from((0, 0, -1))),
 }
 
-ANYWHERE = ("backup", "restore")  # they would write to any path of this machine
 SECRETS = ("reclaim_token",)
 
 _TEXTS = st.sampled_from(("", " ", "0", "null", "\u00e9", "e\u0301")) | st.text(max_size=40)
