@@ -52,6 +52,7 @@ WORKLOAD_CALLS = {"pr": 1_200, "nightly": 20_000}
 EVENTS_SHOWN = 12
 KEYS = ("task_id", "message_id")  # of that which one agent holds
 CALLS_BEFORE = 2
+SHOWN_TYPES = ("invoke", "ok", "fail", "info", "nemesis")
 CHOSEN = {"token_not_rising"}  # kinds of witnesses of RESOLVED choices: a row of a scenario tells them
 A_CLOCK = "a clock that the kit can set (hello: clock manual; or --clock faketime, docs/valid.md)"
 PLAYS_OF_LUCK, LUCK_S = 12, 6.0  # of a race that is not forced: two in three show a wide window, each time anew
@@ -252,13 +253,15 @@ def _failed(row: Requirement, ctx: Ctx, events: list[Event], finding: Finding) -
 
 
 def _shown(events: list[Event], finding: Finding) -> list[dict[str, Any]]:
-    """The operations that show it: those that the script blames, or the ones just before the expectation."""
+    """The operations that show it: those that the script blames, or the ones just before the expectation. An answer
+    comes with its call, which may have been sent long before: in a race all calls stand before the first answer."""
     if finding.shown:
-        return [_short(event) for event in events if event.index in finding.shown][:EVENTS_SHOWN]
-    upto = [
-        e for e in events if e.index <= finding.at_event and e.op != "clock.set" and e.type not in ("header", "state")
-    ]
-    return [_short(event) for event in upto[-EVENTS_SHOWN:]]
+        chosen = [event for event in events if event.index in finding.shown][:EVENTS_SHOWN]
+    else:
+        chosen = [e for e in events if e.index <= finding.at_event and e.op != "clock.set" and e.type in SHOWN_TYPES]
+        chosen = chosen[-EVENTS_SHOWN:]
+    wanted = {event.index for event in chosen} | {_call_of(event, events) for event in chosen}
+    return [_short(event) for event in events if event.index in wanted]
 
 
 def _short(event: Event) -> dict[str, Any]:

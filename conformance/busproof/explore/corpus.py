@@ -27,7 +27,7 @@ from busproof.explore.script import Step, load, to_line
 from busproof.explore.search import Program, play
 from busproof.explore.stage import Form, Mismatch, Specification
 from busproof.fleet import BudgetSpent, Fleet
-from busproof.models.spec import Model
+from busproof.models.spec import Model, Refusal
 from busproof.words import one_line
 
 FOLDER = Path(__file__).parent.parent / "corpus"
@@ -182,13 +182,32 @@ def _seen_again(system: str, script: str, program: Program, mismatch: Mismatch, 
     """Both answers, the steps before, and how to see them again."""
     path = f"{os.path.relpath(FOLDER / system / script)}.jsonl"
     again = f"busproof explore {system} --script {shlex.quote(path)}" + (f" --bus {shlex.quote(bus)}" if bus else "")
-    steps = [step.name for step in program.steps]
-    before = program.steps[: steps.index(mismatch.step.name)] if mismatch.step.name in steps else program.steps
-    led = [f"  {_cut(one_line(to_line(step)))}" for step in before[-STEPS_SHOWN:]]
+    before = _before(program, mismatch)
+    refused = {one.step: one.seen.code for one in program.called if isinstance(one.seen, Refusal)}
+    led = [f"  {_cut(one_line(to_line(step)))}{_ends(step, refused)}" for step in before[-STEPS_SHOWN:]]
     told = [mismatch.told(), f"before it, the last {len(led)} of {len(before)} steps:", *led]
     # It contradicts the answers to other scripts of the corpus, so it is no choice of the bus; alone it would be one.
     where = f"script {script}, beside others," if mismatch.contradicts else f"script {script}"
     return "\n".join([*told, f"{where} of the corpus; play it again: {again}"])
+
+
+def _before(program: Program, mismatch: Mismatch) -> list[Step]:
+    """The steps before a difference. If a look that followed a step shows it, that step is the last of them."""
+    if not program.steps:
+        return []
+    named = f"{mismatch.step.name}."  # a look's name begins with that of its step
+    places = [n for n, step in enumerate(program.steps) if step.name and named.startswith(f"{step.name}.")]
+    place = max(places, key=lambda n: len(program.steps[n].name), default=len(program.steps) - 1)
+    step = program.steps[place]
+    told = {(one.step, one.method) for one in mismatch.called}
+    is_told = all((one.name, one.method or one.do) in told for one in step.calls or [step])
+    return program.steps[: place + (not is_told)]
+
+
+def _ends(step: Step, refused: dict[str, str]) -> str:
+    """Which calls of a step were refused: they may have changed nothing."""
+    codes = [one_line(refused[one.name]) for one in step.calls or [step] if one.name in refused]
+    return f"  → refused, {', '.join(codes)}" if codes else ""
 
 
 def _cut(text: str) -> str:

@@ -19,6 +19,7 @@ from busproof.words import one_line, printable
 WIDTH = 100
 IDS_SHOWN = 24
 WARN_LINES = 5  # of a warning; the report has all of it
+EVENTS_SHOWN = 6
 EVIDENCE_LINES = 4  # of it: the difference, the call, both answers
 IN_LINES = (CORPUS, "explore")  # their words of a difference are lines of ours, with the bus's words escaped
 _COLOURS = {
@@ -154,11 +155,29 @@ def _broken(row: dict[str, Any], header: dict[str, Any], paint: Any) -> list[str
         *(f"     {line}" for line in row["why"].split("\n")),
     ]
     if row["check"] not in IN_LINES:  # their lines tell the calls
-        lines += [f"     {_event(event)}" for event in row["events"][-6:]]
+        lines += [f"     {_event(event)}" for event in _last(row["events"])]
     if row["script"] and not row["events"]:
         lines += [f"     {_cut(json.dumps(step))}" for step in row["script"][-8:]]
     lines += [f"     replay: {replay_command(row, header)}", ""]
     return lines
+
+
+def _last(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The last of them, from a place on where no call is under way: each answer comes with its call."""
+    start = max(0, len(events) - EVENTS_SHOWN)
+    while start and not _is_whole(events[start:]):
+        start -= 1
+    return events[start:]
+
+
+def _is_whole(events: list[dict[str, Any]]) -> bool:
+    called = set()
+    for event in events:
+        if event["type"] == "invoke":
+            called.add(event["process"])
+        elif event["type"] in ("ok", "fail", "info") and event["process"] not in called:
+            return False
+    return True
 
 
 def replay_command(row: dict[str, Any], header: dict[str, Any]) -> str:
