@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from busproof.explore.orders import Called, after
 from busproof.models.comms import CommsModel
 from busproof.models.comms_values import breaks_standard, envelope_faults, is_name, json_fault
 from busproof.models.parts import text_of, us_of
@@ -32,8 +33,8 @@ ENVELOPE: dict[str, Any] = {
 class Project:
     """A model with two processes and a clock."""
 
-    def __init__(self) -> None:
-        self.model, self.now_ms, self.step = CommsModel(CommsModel.EVERYTHING, {}, {}), T0_MS, 0
+    def __init__(self, dialects: dict[str, str] | None = None) -> None:
+        self.model, self.now_ms, self.step = CommsModel(CommsModel.EVERYTHING, {}, dialects or {}), T0_MS, 0
         for at in (0, 1):
             self.model.call(f"open{at}", at, "open", {"options": {}}, self.now_ms)
 
@@ -131,6 +132,41 @@ def test_only_the_addressee_claims_and_everybody_a_broadcast() -> None:
     shared = project.sent(to=None)
     assert project.claims("b", shared)
     assert project.claims("c", shared)
+
+
+DUE_AGAIN = "completing what is due again"
+
+
+@pytest.mark.parametrize(
+    ("is_looked_at", "moved_ms", "may_be_refused", "may_be_failed"),
+    [
+        (False, 10_000, True, False),  # due by the clock
+        (True, 10_000, True, False),
+        (True, 0, True, True),  # it was due, until the clock was set back: only the bus knows what it kept
+        (False, 0, False, True),
+    ],
+)
+def test_completing_what_was_due_until_the_clock_was_set_back_is_refused_or_changes_nothing(
+    is_looked_at: bool, moved_ms: int, may_be_refused: bool, may_be_failed: bool
+) -> None:
+    """By a bus that refuses to complete what is due again, and compares times whenever it is asked."""
+    seen: dict[str, Any] = {
+        "refused": Refusal("NOT_CLAIMED", definite=True),
+        "failed": {"status": "failed"},
+        "done": {"status": "done"},
+    }
+    right = set()
+    for name, answer in seen.items():
+        project = Project({DUE_AGAIN: "is refused"})
+        message = project.sent()
+        project.answer("send_heartbeat", agent_id="b", status="idle")
+        project.fails("b", message)
+        if is_looked_at:
+            project.answer("get_agent_health", agent_id="b")
+        project.now_ms += moved_ms - 10_000
+        called = Called("1", 0, "complete_message", {"message_id": message}, project.now_ms, seen=answer)
+        right |= {name} if after([project.model], [called])[0] else set()
+    assert right == {name for name, may in (("refused", may_be_refused), ("failed", may_be_failed)) if may}
 
 
 def test_the_third_failure_buries_and_a_redrive_gives_three_more() -> None:

@@ -76,11 +76,14 @@ class Delivery:
         """Can it be claimed? None: the jitter decides, or the status that the bus keeps once its clock is set back."""
         if self.status in ("done", "dead"):
             return False
-        if isinstance(self.due, Due):
-            is_due = True if now_us >= self.due.high_us else False if now_us < self.due.low_us else None
-        else:
-            is_due = now_us >= self.due
+        is_due = self.is_due(now_us)
         return is_due or (is_due if self.was_due is False else self.was_due)
+
+    def is_due(self, now_us: int) -> bool | None:
+        """Is its time over by the clock alone? None: the jitter decides."""
+        if isinstance(self.due, Due):
+            return True if now_us >= self.due.high_us else False if now_us < self.due.low_us else None
+        return now_us >= self.due
 
     def kept(self) -> str:
         """The status, unless somebody has looked since it was due again: a bus may then keep it as pending, or not."""
