@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from busproof.adapters.base import HOW_LONG
 from busproof.explore.orders import Called
 from busproof.explore.script import call
 from busproof.explore.stage import Mismatch
@@ -64,6 +65,18 @@ def test_a_row_that_held_in_other_scripts_is_looked_at_last() -> None:
     assert others(cause) == ["d", "c"] and held_elsewhere(cause) == ["a"]
     (all_held,) = causes([row for row in rows if row["held"]])
     assert others(all_held) == [] and held_elsewhere(all_held) == ["a"]
+
+
+def test_calls_that_were_not_answered_in_time_are_one_cause_and_each_row_stays_broken() -> None:
+    """In scripts of the kit and of the corpus, whatever was called; a bus that ended is another matter."""
+    slow = [f"no answer to {method} in {s} s; {HOW_LONG}" for method, s in (("ack", 10), ("poll", 30), ("publish", 30))]
+    whys = [f"the bus did not answer: {slow[0]}", *slow[1:], "the bus ended before it answered ack: exit status 1"]
+    rows: list[dict[str, Any]] = [
+        {"requirement": name, "outcome": "fail", "fleet": "bus", "why": why, "cause": why, "held": held}
+        for name, why, held in zip("abcd", whys, (0, 9, 0, 9), strict=True)
+    ]
+    assert [[row["requirement"] for row in cause] for cause in causes(rows)] == [["a", "c", "b"], ["d"]]
+    assert settled(rows) == rows
 
 
 def test_a_row_that_fails_only_in_differences_of_others_is_blocked_by_one() -> None:

@@ -40,6 +40,16 @@ def test_what_a_bus_says_makes_no_line_of_its_own() -> None:
     assert len(told.split("\n")) == 4
 
 
+def test_a_call_without_an_answer_says_first_what_happened() -> None:
+    """Not which rows it might have broken."""
+    lost = Refusal("LOST", definite=False, message="no answer to dump in 10 s; BUSPROOF_PATIENCE=10 waits longer")
+    called = Called("1", 0, "dump", {}, NOW_MS, seen=lost)
+    first, second, *_ = (
+        Mismatch(call(0, "dump", {}), [called], Difference("reply", "a", str(lost)), []).told().split("\n")
+    )
+    assert first == lost.message and second.startswith("reply: a expected, not ")
+
+
 def test_a_refusal_of_the_model_says_why() -> None:
     assert "no whole number from 0 to" in str(answer(ttl_seconds=-1)) and "-1" in str(answer(ttl_seconds=-1))
     assert "missing or unknown: x" in str(answer(x=1))

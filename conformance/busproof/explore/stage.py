@@ -47,6 +47,7 @@ from busproof.words import as_json, is_strict_json, one_line, shortened
 SENT_OFF_S = 0.012  # how long calls get to arrive at a lock or in a wait, at the least
 AT_LOCK_S_MAX = 0.25  # and at the most, if a process never sleeps; then a race is only less likely
 LOOKED_S = 2.0  # a waiter of so long, on a machine that gives it time, has looked again, at its end at the latest
+LOST = "LOST"  # the code of a call that was not answered
 T0_MS = 1_768_053_600_000
 
 # Numbers, texts in quotation marks, and all from the beginning of a list or an object on.
@@ -141,8 +142,9 @@ class Mismatch(Exception):
         return f"{' '.join(sorted(one.method for one in self.called))} {forms}"
 
     def told(self) -> str:
-        """Where they differ, then both answers, for a reader."""
-        lines = [one_line(self.difference)]
+        """The end of a call without an answer; where they differ; then both answers, for a reader."""
+        lost = [one.seen.message for one in self.called if isinstance(one.seen, Refusal) and one.seen.code == LOST]
+        lines = [*map(one_line, lost), one_line(self.difference)]
         for one, expected in itertools.zip_longest(self.called, self.expected, fillvalue=""):
             assert isinstance(one, Called)
             lines += [
@@ -423,7 +425,7 @@ class Stage:
             return Refusal(code, error.definite, error.message)
         except Lost as error:
             self._leave(called.at, kill=True)
-            return Refusal("LOST", False, f"no answer: {error}")
+            return Refusal(LOST, False, str(error))
 
     def _sent_off(self, called: Called) -> threading.Thread:
         def send() -> None:
@@ -444,7 +446,7 @@ class Stage:
         except Refused as error:
             called.seen = Refusal(error.code, error.definite, error.message)
         except DoorError as error:
-            called.seen = Refusal("LOST", False, str(error))
+            called.seen = Refusal(LOST, False, str(error))
         self._judge(step, [called])
 
     def _leave(self, at: int, *, kill: bool = False) -> None:

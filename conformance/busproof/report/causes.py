@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
+
+from busproof.adapters.base import HOW_LONG
 
 OFTEN = 3  # times as many scripts
 _SCRIPT = re.compile(r"^script (\S+) of the corpus; ", re.MULTILINE)  # one that shows a difference by itself
@@ -14,14 +17,23 @@ def causes(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
     First comes the row that held in the fewest scripts of the corpus, and of its scripts the shortest: a sentence that
     holds elsewhere is broken less likely than one that never does.
-    A row that already shows on the bus alone is not told again for the mixed fleet.
+    A row that already shows on the bus alone is not told again for the mixed fleet. Calls that were not answered in
+    time are one cause, whatever their rows say.
     """
+    return _grouped(rows, lambda row: HOW_LONG if HOW_LONG in row["why"] else _difference(row))
+
+
+def _difference(row: dict[str, Any]) -> str:
+    return str(row.get("cause") or row["why"])
+
+
+def _grouped(rows: list[dict[str, Any]], key: Callable[[dict[str, Any]], str]) -> list[list[dict[str, Any]]]:
     alone = {(row["requirement"], row["outcome"]) for row in rows if row["fleet"] == "bus"}
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
         is_repeat = row["fleet"] == "mixed" and (row["requirement"], row["outcome"]) in alone
         if row["outcome"] in ("fail", "could-not-run", "inconclusive") and not is_repeat:
-            found.setdefault((row["outcome"], row.get("cause") or row["why"]), []).append(row)
+            found.setdefault((row["outcome"], key(row)), []).append(row)
     return [sorted(cause, key=lambda row: (row.get("held", 0), row.get("steps", 0))) for cause in found.values()]
 
 
@@ -46,7 +58,7 @@ def blocked(rows: list[dict[str, Any]]) -> dict[str, str]:
     first one holds.
     """
     by, suspects = dict[str, str](), set[str]()
-    for cause in causes(rows):
+    for cause in _grouped(rows, _difference):
         if cause[0]["outcome"] == "fail":
             last = held_elsewhere(cause)
             by |= dict.fromkeys(last, cause[0]["requirement"])
