@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -55,6 +56,8 @@ def of(system: str) -> list[str]:
     with tempfile.TemporaryDirectory() as store, contextlib.closing(open_door(reference(system), tape.spawn)) as door:
         door.get_ready(system)
         door.call("open", {"store": store, "options": {}})
+        if contract.server is not None:
+            door.call("tools.list", {})
         if contract.scheme == "exec":
             door.call("clock.set", {"now_ms": NOW_MS})
         core = [name for name in contract.trials if contract.methods[name].feature is None]
@@ -67,7 +70,21 @@ def of(system: str) -> list[str]:
         with contextlib.suppress(Refused):
             door.call("no_such_method", {})
         door.call("close", {})
-        return [_told(line, store) for line in tape.lines if len(line) < LINE_CHARS_MAX]
+        lines = [_with_few_tools(line) for line in tape.lines]
+        return [_told(line, store) for line in lines if len(line) < LINE_CHARS_MAX]
+
+
+def _with_few_tools(line: str) -> str:
+    """A list of tools with one of them whole, but for the schema of its output, and the names of the others."""
+    if '"inputSchema"' not in line:
+        return line
+    answer = json.loads(line.removeprefix("← "))
+    tools = answer["result"]["tools"]
+    shown = min((one for one in tools if one["inputSchema"]["required"]), key=lambda one: len(str(one["inputSchema"])))
+    others = [f'{{"name": "{one["name"]}", …}}' for one in tools if one is not shown]
+    whole = json.dumps({**shown, "outputSchema": "SCHEMA"}).replace('"SCHEMA"', "{…}")
+    answer["result"]["tools"] = "TOOLS"
+    return "← " + json.dumps(answer).replace('"TOOLS"', f"[{', '.join([whole, *others])}]")
 
 
 def _told(line: str, store: str) -> str:

@@ -426,6 +426,14 @@ def test_the_protocol_pages_are_generated_from_the_models(tmp_path: Path) -> Non
         assert path.read_text() == (ROOT / "docs" / path.relative_to(tmp_path)).read_text()
 
 
+def test_the_page_of_mcp_servers_shows_a_list_of_tools_with_one_of_them_whole() -> None:
+    """An author of a server need not look up what the kit asks for first."""
+    _, _, answer = protocol_page.system_page("topics").partition('"method": "tools/list"')
+    listed = answer.splitlines()[1]
+    assert '"inputSchema": {"type": "object", "properties": {' in listed
+    assert listed.count('"inputSchema"') == 1 and '{"name": "sync", …}' in listed
+
+
 def test_every_type_that_a_field_names_has_a_table_on_its_page() -> None:
     """A reader of one page knows every field of every value."""
     for system in CONTRACTS:

@@ -38,7 +38,9 @@ class Message(Params):
     type: str
     correlation_id: str | None = None
     in_reply_to: str | None = None
-    payload: Any = Field(default=None, description="any JSON value, to 256 levels deep; absent is not null")
+    payload: Any = Field(
+        default=None, description="any JSON value, to 256 levels of lists and objects; absent is not null"
+    )
 
 
 class PublishParams(Params):
