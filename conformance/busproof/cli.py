@@ -28,12 +28,35 @@ from busproof.words import reason, say
 if TYPE_CHECKING:
     from busproof.report.lines import Report
 
+_REPORT = "busproof-out/report.jsonl"
+# Of the commands whose help stands here; those that take a bus tell the kinds of buses as well.
+_EXAMPLES = {
+    "check": """\
+  busproof check worker --bus 'exec:python my-adapter/adapter.py'
+  busproof check worker --bus … --only worker.lease.12                one row; --only lease: a noun
+  busproof check worker --bus … --known known.toml --budget 10m""",
+    "doctor": """\
+  busproof doctor --bus 'exec:python my-adapter/adapter.py'
+  busproof doctor --bus sqlite:/path/to/bus.db                        a copy of it is read""",
+    "init": "  busproof init worker python my-adapter",
+    "replay": f"  busproof replay {_REPORT} worker.lease.12",
+    "verify-report": f"  busproof verify-report {_REPORT}",
+    "traceability": f"  busproof traceability {_REPORT} --out worker.md",
+    "scoreboard": "  busproof scoreboard one/report.jsonl other/report.jsonl --out scoreboard",
+    "schema": "  busproof schema topics",
+    "list": "  busproof list worker | grep lease",
+    "completion": '  eval "$(busproof completion)"                                       in ~/.bashrc',
+    "explain": "  busproof explain worker.lease.12 worker.log.06",
+}
+_TAKE_A_BUS = ("check", "doctor", "replay")
 _BUSES = "\n".join(f"  {name + ':' + scheme.takes:<20} {scheme.says}" for name, scheme in SCHEMES.items())
-EPILOG = f"""\
+BUSES = f"""\
 buses:
 {_BUSES}
   (none)               the reference implementation
-
+"""
+EPILOG = f"""\
+{BUSES}
 a first check of your own bus:
   busproof init worker python my-adapter      write an adapter to fill in
   busproof doctor --bus 'exec:python my-adapter/adapter.py'
@@ -180,8 +203,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
 
     def add(name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+        epilog = f"{BUSES}\n" * (name in _TAKE_A_BUS) + f"for example:\n{_EXAMPLES[name]}"
         sub = commands.add_parser(
-            name, help=text, description=text, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+            name, help=text, description=text, epilog=epilog, formatter_class=argparse.RawDescriptionHelpFormatter
         )
         sub.set_defaults(command=run)
         return sub
@@ -363,5 +387,7 @@ def _explain(args: argparse.Namespace) -> int:
             print("\n".join([*([""] if number else []), *explain.explain(row)]))
         except KeyError:
             unknown = 2
-            say(f"busproof: no requirement has the id {row}; `busproof list SYSTEM` shows them all", sys.stderr)
+            meant = explain.like(row)
+            hint = f"did you mean {', '.join(meant)}?" if meant else "`busproof list SYSTEM` shows them all"
+            say(f"busproof: no requirement has the id {row}; {hint}", sys.stderr)
     return unknown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import json
 import textwrap
@@ -42,6 +43,12 @@ def explain(row_id: str) -> list[str]:
     elif row.kind == "chaos":
         lines += ["", f"  busproof chaos {_system_of(row_id)} --bus …"]
     return lines
+
+
+def like(row_id: str) -> list[str]:
+    """Ids of rows that somebody may have meant: with the system left out, or with another number."""
+    known = [name for system in CONTRACTS for name in catalogue(system)]
+    return [name for name in known if name.endswith(f".{row_id}")] or difflib.get_close_matches(row_id, known, 3, 0.9)
 
 
 def listing(system: str) -> list[str]:

@@ -215,6 +215,26 @@ def pairs() -> list[Any]:
     ]
 
 
+def test_the_help_of_each_command_ends_with_an_example_and_tells_buses_where_it_takes_one() -> None:
+    """Nine commands told eight kinds of buses, and took none."""
+    parsers = next(action.choices for action in cli._parser()._actions if isinstance(action.choices, dict))
+    ours = {name: parser.format_help() for name, parser in parsers.items() if name not in cli._ELSEWHERE}
+    assert len(ours) == len(cli._EXAMPLES)
+    for name, told in ours.items():
+        assert f"busproof {name} " in told.partition("for example:")[2] or "busproof completion" in told
+        assert ("\nbuses:" in told) is ("--bus SPEC" in told)
+
+
+def test_a_row_that_is_named_without_its_system_or_slightly_wrong_is_guessed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(["explain", "lease.12", "worker.lease.99", "nothing"]) == 2
+    first, second, third = capsys.readouterr().err.splitlines()
+    assert "did you mean" in first and "worker.lease.12" in first and "comms.lease.12" in first
+    assert "did you mean worker.lease." in second
+    assert third.endswith("`busproof list SYSTEM` shows them all")
+
+
 def test_every_option_has_help() -> None:
     """For every command."""
 
