@@ -188,10 +188,8 @@ def bad_input(ctx: Ctx) -> None:
     after_many_in_vain(ctx)
 
 
-MORE_FILES, TIMES = (
-    40,
-    60,
-)  # so many may a process have open beside those that it has; more calls of each kind are in vain
+MORE_FILES = 40  # may a process have open beside those that it has
+TIMES = 60  # calls of each kind are in vain
 
 
 def after_many_in_vain(ctx: Ctx) -> None:
