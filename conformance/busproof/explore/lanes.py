@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from busproof.explore.orders import Called
@@ -47,7 +48,7 @@ def _ended(called: Called) -> tuple[str, Any]:
 
 
 def _event(called: Called, kind: str, value: Any, *, differs: bool = False) -> dict[str, Any]:
-    told = shortened(value)
+    told = json.loads(json.dumps(shortened(value), default=as_json))  # the hand reads bytes
     if len(text := as_json(told)) > CHARS_SHOWN:
         told = f"{text[:CHARS_SHOWN]}…"
     event = {"process": called.at, "type": kind, "op": called.method, "bus_ms": called.now_ms, "value": told}

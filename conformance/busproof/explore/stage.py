@@ -24,7 +24,7 @@ from busproof.adapters import asleep
 from busproof.adapters.base import Door, DoorError, Lost, Refused
 from busproof.adapters.hand import Hand
 from busproof.catalogue import catalogue
-from busproof.explore.dialect import explained, of_two_minds, tried
+from busproof.explore.dialect import explained, left_by, of_two_minds, tried
 from busproof.explore.orders import (
     Called,
     Schedules,
@@ -516,6 +516,8 @@ class Stage:
                 expected, difference, _ = played(copy_of(self.model), [looking], ())
                 if difference is not None:
                     self.history.append(([looking], ()))  # a choice must explain this, too
+                    if self._binds(mismatch.rows) and not self._binds(difference.rows):
+                        continue  # it is of a sentence that binds nobody, and would hide the one that does
                     told = [*mismatch.expected, str(expected[0])]
                     closer = Mismatch(mismatch.step, [called, looking], difference, told)
                     closer.state = mismatch.state
@@ -571,13 +573,26 @@ class Stage:
                 del self.dialects[name]
                 raise self.learnt.pop(name)
             mismatch.contradicts = name
-            raise mismatch
+            raise self._without_a_choice(mismatch)
         for name in learnt.keys() - trial.dialects.keys():
             del self.dialects[name], self.learnt[name]
         for name, option in trial.dialects.items():
             if self.dialects.get(name) != option:
                 self.dialects[name], self.learnt[name] = option, mismatch
         return trial.states
+
+    def _without_a_choice(self, mismatch: Mismatch) -> Mismatch:
+        """What is left of it, if its sentence binds nobody: an answer that breaks a MUST as well breaks that."""
+        if self._binds(mismatch.rows):
+            return mismatch
+        differences = left_by(self._new_model, self.history, self.dialects, mismatch.rows)
+        if (left := next((one for one in differences if self._binds(one.rows)), None)) is None:
+            return mismatch
+        return Mismatch(mismatch.step, mismatch.called, left, mismatch.expected)
+
+    def _binds(self, rows: Iterable[str]) -> bool:
+        known = catalogue(self.model.SYSTEM)
+        return any(row in known and known[row].level == "MUST" for row in rows)
 
     def _doubted(self, known: dict[str, str], learnt: dict[str, str]) -> str:
         """A choice that other scripts have shown, and without which all of this one is explained."""

@@ -14,6 +14,7 @@ from datetime import UTC, date, datetime
 from posixpath import normpath
 from typing import Any
 
+from busproof.models.parts import ANYTHING
 from busproof.models.relay_state import (
     EVENT_ROWS,
     SOME_NUMBER,
@@ -1090,11 +1091,24 @@ class RelayModel(Model):
             )
             for name, one in sorted(self.agents.items())
         ]
-        rows = [(row.name_in_ledger, row.told(self.why.get(row.source, ()), self.id_of(row))) for row in self.rows]
+        anyhow = self.told_anyhow() if self.rows else {}
+        rows = [
+            (row.name_in_ledger, row.told(self.why.get(row.source, ()), self.id_of(row)) | anyhow.get(type(row), {}))
+            for row in self.rows
+        ]
         return {
             "messages": Listed(rows, self.rows_of_row, name_of_row, IN_ORDER),
             "agents": Listed(agents, self.rows_of_agent),
         }
+
+    def told_anyhow(self) -> dict[type, dict[str, Any]]:
+        """Columns that nothing else needs: a bus that has something else there is told so, and judged on."""
+        free: dict[type, dict[str, Any]] = {Row: {}, CopyRow: {}}
+        if self.choice("relay.log.24: the column", "is the file's", "is another's") == "is another's":
+            free[Row]["file_inode"] = free[CopyRow]["file_inode"] = ANYTHING  # on another bus
+        if self.choice("relay.log.25: the column", "is the file's", "is another's") == "is another's":
+            free[Row]["checksum"] = ANYTHING  # on another bus
+        return free
 
     def id_of(self, row: Row | CopyRow) -> Any:
         """message_id: the agent and the file's stem, or, on another bus, a part of them."""
