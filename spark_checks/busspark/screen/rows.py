@@ -1,17 +1,15 @@
 """The statements of each fact to the others of its key, and its questions to them: rows of longs.
 
 Every row has its run (a hash), a kind of key (`k`), the key (`g`), its slice (`s`) and its place there (`o`). Rows of a
-key meet in one window, in the order of their places; a log is walked from its end. The other columns, null if a row has
-nothing to say:
+key meet in one window, in the order of their places; a log is walked from its end. All rows are shuffled and sorted, so
+they are narrow, and a column means something else to each kind; it is null if a row has nothing to say:
 
-    f    bits
+    f    bits, which also tell a hold how to be read (`window`)
     n    a count; in a view, how many reads begin (-1) or end (+1) to cover later rows; in a log, when it was told
     h    a stored message, as a hash; in a dense log, its seq; of a message the seq under which it stands, above
          STANDING, and the newest seq told before each attempt, below it
     u v  hashes or seqs that must be one and the same for a message; in a log, the message and its seq
-    hold of a hold the bus's time (ms), when it began (b, negated), when a granted release began (released), its kind:
-        (at, who, until) of a lease (held), of a claim (claimed), of a release that may have happened (freed), of a
-        claim that nobody answered (unsure), of a lease from when it was asked for (coming)
+    b t  of a hold, when it began, and until when its lease runs; its n and h are the bus's time, u its holder
 
 A fact itself knows the facts before it in time (`busproof.checks.extract.following`): they are asked row by row.
 Messages read are compared with those that are there by sums of hashes, not one by one: a read covers a span of its
@@ -30,12 +28,7 @@ from pyspark.sql import functions as F
 from busproof.checks import Check, acks, dead_letters, durable, export, lease, order, polls, receives, syncs
 from busspark.known import ACKS, EXPORT, READS
 
-LONGS = ("f", "n", "h", "u", "v")
-HANDS = ("held", "claimed", "freed", "unsure", "coming")
-OF_HOLD = {
-    **dict.fromkeys(("ms", "b", "released"), "LONG"),
-    **dict.fromkeys(HANDS, "STRUCT<at: LONG, who: LONG, until: LONG>"),
-}
+LONGS = ("f", "n", "h", "u", "v", "b", "t")
 MESSAGE, SEQ, VIEW, HOLD, ADDRESSEE, LETTER, ANSWER, NAMELESS, SUM, READER = range(1, 11)
 SLICE_OF_LOG, SLICE_OF_VIEW = 2**16, 2**20
 HALF = 2**32
@@ -44,8 +37,10 @@ NEVER = 2**62
 
 # Bits of MESSAGE
 DUE, TOLD, POSSIBLE, NEW, STANDS, INVITED, RECEIVED = (1 << n for n in range(7))
-# Bits of HOLD
-CLAIMED, REFUSED, KEPT, DONE = (1 << n for n in range(4))
+# Bits of HOLD: a claim; a refused one; what only the holder may do; a release after which there is nothing to claim;
+# and, for those after it, a lease, a release that may have happened, a granted one, a claim that nobody answered, and a
+# lease from when it was asked for.
+CLAIMED, REFUSED, KEPT, DONE, HELD, FREED, RELEASED, UNSURE, COMING = (1 << n for n in range(9))
 # Bits of ADDRESSEE
 SENT, TO_ALL, TAKEN = (1 << n for n in range(3))
 # Bits of SEQ
@@ -81,10 +76,9 @@ def rows_of(streams: Streams, checks: set[Check]) -> DataFrame | None:
 
 def _rows(frame: DataFrame, kind: int, key: str, slice_: str, place: str, **columns: str) -> DataFrame:
     told = [f"CAST({columns.get(name, 'NULL')} AS LONG) AS {name}" for name in LONGS]
-    hold = f"CAST({columns.get('hold', 'NULL')} AS STRUCT<{', '.join(map(': '.join, OF_HOLD.items()))}>) AS hold"
     keyed = (f"{RUN} AS r", f"CAST({kind} AS BYTE) AS k", f"xxhash64({kind}, run, {key}) AS g")
     where = (f"CAST({slice_} AS LONG) AS s", f"CAST({place} AS LONG) AS o")
-    return frame.selectExpr(*keyed, *where, *told, hold)
+    return frame.selectExpr(*keyed, *where, *told)
 
 
 def _bits(conditions: Mapping[int, str]) -> str:
@@ -208,38 +202,28 @@ def _holds(streams: Streams, *, may_repeat: bool) -> list[DataFrame]:
     is_ok = "outcome = 'ok' AND granted"
     held = f"{is_ok} AND op <> 'release'"
     claimed = f"{is_ok} AND op = 'claim'"
-    freed = "outcome <> 'fail' AND op = 'release' AND coalesce(granted, TRUE)"
-    unsure = "outcome <> 'fail' AND granted IS NULL AND op = 'claim'"
-    place = "CASE WHEN outcome = 'info' THEN begin ELSE end END"
-    hand = f"named_struct('at', {{}}, 'who', xxhash64(holder), 'until', coalesce(until_ms, {NEVER}))"
-    bits = {CLAIMED: claimed, REFUSED: "outcome = 'ok' AND op = 'claim' AND NOT granted", DONE: "is_final"}
+    freed = {FREED: "outcome <> 'fail' AND op = 'release' AND coalesce(granted, TRUE)"}
     kept = {KEPT: f"{is_ok} AND op <> 'claim'"}
-
-    def of(condition: str, value: str) -> str:
-        return f"CASE WHEN {condition} THEN {value} END"
-
-    def told(**said: str) -> str:
-        return f"struct({', '.join(said.get(name, 'NULL') for name in OF_HOLD)})"
-
-    hands = {"held": held, "claimed": claimed, "unsure": unsure}
-    at_begin = {"coming": held, "freed": freed}
-    if not may_repeat:
-        bits, hands = bits | kept, hands | {"freed": freed}
-    hold = told(
-        ms=of(held, "at_ms"),
-        b=of("op = 'claim'", "-begin"),
-        released=of(f"{is_ok} AND op = 'release'", "begin"),
-        **{name: of(condition, hand.format(place)) for name, condition in hands.items()},
-    )
-    who = "xxhash64(holder)"
-    said = {"f": _bits(bits), "n": "at_ms", "h": "at_ms_min", "u": who, "v": of(claimed, "-token")}
+    bits = {
+        CLAIMED: claimed,
+        REFUSED: "outcome = 'ok' AND op = 'claim' AND NOT granted",
+        DONE: "is_final",
+        HELD: held,
+        RELEASED: f"{is_ok} AND op = 'release'",
+        UNSURE: "outcome <> 'fail' AND granted IS NULL AND op = 'claim'",
+    }
+    place = "CASE WHEN outcome = 'info' THEN begin ELSE end END"
+    hand = {"u": "xxhash64(holder)", "t": f"coalesce(until_ms, {NEVER})"}
+    token = f"CASE WHEN {claimed} THEN -token END"
+    said = {"n": "at_ms", "h": "at_ms_min", "v": token, "b": "begin", **hand}
     holds, where = streams["holds"], ("lane, key", "0")
-    answered = _rows(holds, HOLD, *where, place, **said, hold=hold)
     if not may_repeat:
-        return [answered]
-    begun = told(**{name: of(condition, hand.format("begin")) for name, condition in at_begin.items()})
-    asked = holds.where(" OR ".join(f"({condition})" for condition in at_begin.values()))
-    return [answered, _rows(asked, HOLD, *where, "begin", f=_bits(kept), u=who, hold=begun)]
+        return [_rows(holds, HOLD, *where, place, f=_bits(bits | kept | freed), **said)]
+    asked = holds.where(f"({held}) OR ({freed[FREED]})")
+    return [
+        _rows(holds, HOLD, *where, place, f=_bits(bits), **said),
+        _rows(asked, HOLD, *where, "begin", f=_bits({COMING: held} | freed | kept), **hand),
+    ]
 
 
 def _addressees(streams: Streams) -> list[DataFrame]:

@@ -7,12 +7,14 @@ from pyspark.sql import functions as F
 
 from busspark.known import DURABLE, LEASE, LETTERS, ORDER, READS, UNINVITED
 from busspark.screen import rows as r
-from busspark.screen.rows import HALF, HANDS
+from busspark.screen.rows import HALF
 
 # Kinds whose slices are stitched, so each comes back as one small row.
 SLICED = (r.SEQ, r.VIEW)
-# The columns that are summed up for a key: column → how
+# The columns that are summed up for a key and slice: column → how. A key is of one run and kind.
 OF_KEY = {
+    "r": "max(r)",
+    "k": "max(k)",
     "bits": "bit_or(bits)",
     "f": "bit_or(f)",
     "n": "sum(n)",
@@ -26,25 +28,34 @@ OF_KEY = {
     "v0": "min(v)",
 }
 KEY = ("r", "k", "g", "s")
+# A hold's (at, who, until), of the kind that its bits say, and its numbers for those after it
+HANDS = {"held": r.HELD, "claimed": r.CLAIMED, "freed": r.FREED, "unsure": r.UNSURE, "coming": r.COMING}
 
 
 def screened(rows: DataFrame, *, may_repeat: bool) -> DataFrame:
     """KEY and OF_KEY: a row for each slice, and for each suspect key."""
     before = Window.partitionBy("g", "s").orderBy("o", "n").rowsBetween(Window.unboundedPreceding, -1)
+    # Shuffled and sorted here, before they are made wide for the window.
+    sorted_rows = rows.repartition("g", "s").sortWithinPartitions("g", "s", "o", "n")
 
     def last(column: str) -> Column:
         return F.last(column, ignorenulls=True).over(before)
 
-    seen = rows.withColumns(
+    seen = sorted_rows.selectExpr(
+        "*",
+        f"{_of_hold(r.HELD, 'n')} AS ms",
+        f"{_of_hold(r.RELEASED, 'b')} AS released",
+        *(f"{_of_hold(bit, 'struct(o AS at, u AS who, t AS until)')} AS {name}" for name, bit in HANDS.items()),
+    ).withColumns(
         {
-            "b_ms": F.max("hold.ms").over(before),
+            "b_ms": F.max("ms").over(before),
             "b_v": F.min("v").over(before),
             "b_h": F.min("h").over(before),
             "b_n": F.sum("n").over(before),
             "b_f": F.bit_or("f").over(before),
             "b_u": last("u"),
-            "b_released": F.max("hold.released").over(before),
-            **{f"b_{name}": last(f"hold.{name}") for name in HANDS},
+            "b_released": F.max("released").over(before),
+            **{f"b_{name}": last(name) for name in HANDS},
         }
     )
     # A message that was acknowledged under this seq already must be the same, and was appended then.
@@ -66,7 +77,7 @@ def screened(rows: DataFrame, *, may_repeat: bool) -> DataFrame:
     )
     found = (
         seen.where(f"k <> {r.HOLD} OR bits <> 0")
-        .groupBy(*KEY)
+        .groupBy("g", "s")
         .agg(*(F.expr(how).alias(name) for name, how in OF_KEY.items()))
     )
     found = found.withColumn("bits", F.expr(f"bits | CASE WHEN k IN ({_SUMMED}) THEN {_of_keys()} ELSE 0 END"))
@@ -82,6 +93,10 @@ def and_sums(found: DataFrame, sums: DataFrame | None) -> DataFrame:
 
 
 _SUMMED = ", ".join(map(str, (r.MESSAGE, r.ADDRESSEE, r.LETTER, r.ANSWER)))
+
+
+def _of_hold(bit: int, said: str) -> str:
+    return f"CASE WHEN k = {r.HOLD} AND f & {bit} <> 0 THEN {said} END"
 
 
 def _has(bits: str, bit: int) -> str:
@@ -138,14 +153,14 @@ def _of_holds(may_repeat: bool) -> str:
         f"coalesce({held_by} b_held.until > n AND NOT {freed}, FALSE)"
         f" OR coalesce({claimed_by} b_claimed.until > n AND {released} < b_claimed.at, FALSE)"
     )
-    shorter = "b_held.who = u AND hold.held.until < b_held.until"
+    shorter = "b_held.who = u AND t < b_held.until"
     granted = f"{_has('f', r.CLAIMED)} AND coalesce(({early}) OR v >= b_v OR ({shorter}), FALSE)"
     held = " OR ".join(f"(b_{one}.until >= h AND {released} < b_{one}.at)" for one in ("held", "coming"))
-    given_back_meanwhile = f"(b_held.until >= h AND {released} > -hold.b)"
+    given_back_meanwhile = f"(b_held.until >= h AND {released} > b)"
     is_held = f"{held} OR {given_back_meanwhile} OR {released} < b_unsure.at"
     refused = f"{_has('f', r.REFUSED)} AND NOT coalesce({is_held}, FALSE)"
     unanswered = f"b_unsure.who = u AND {released} < b_unsure.at AND coalesce(b_claimed.at, -1) < b_unsure.at"
     is_claimed = f"b_claimed.who = u AND {released} < b_claimed.at"
     kept = f"{_has('f', r.KEPT)} AND NOT coalesce(({is_claimed}) OR ({unanswered}), FALSE)"
     third = refused if may_repeat else f"{_has('f', r.CLAIMED)} AND {_has('b_f', r.DONE)}"
-    return f"coalesce(hold.ms < b_ms, FALSE) OR ({granted}) OR ({kept}) OR ({third})"
+    return f"coalesce(ms < b_ms, FALSE) OR ({granted}) OR ({kept}) OR ({third})"
