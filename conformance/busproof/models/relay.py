@@ -444,10 +444,17 @@ class RelayModel(Model):
     def refuse_file(self, event: str, path: str, what: Any) -> None:
         """Record it once, as long as the same thing stands there."""
         self.row("relay.limit.14", "relay.limit.16", EVENT_ROWS[event])
-        if self.known.get((event, path)) == what and self.choice("relay.limit.14", "once", "in every pass") == "once":
+        if self.is_known(event, path, what) and self.choice("relay.limit.14", "once", "in every pass") == "once":
             return
         self.known[event, path] = what
         self.record(event, path)
+
+    def is_known(self, event: str, path: str, what: Any) -> bool:
+        """Was this very thing refused there before? A file that was only made longer or shorter may count as it."""
+        last = self.known.get((event, path))
+        if isinstance(last, tuple) and last != what and last[1:] == what[1:]:
+            return self.choice("relay.limit.14: of another size alone", "is known", "is another") == "is known"
+        return bool(last == what)
 
     def record(self, event: str, path: str) -> None:
         """Record it in the audit log; another bus may omit an event that the seed does not ask for."""
