@@ -50,15 +50,16 @@ def tree(ctx: Ctx) -> None:
         for name in FOLDERS:
             shutil.rmtree(ctx.store / name, ignore_errors=True)  # somebody tidied up
         again = ctx.agent("orchestrator")
+        reply = again.call("scan")
         names = {path.name for path in ctx.store.iterdir()}
         ctx.expect("relay.log.01", wanted <= names, f"opened again without {FOLDERS}, the folder has {sorted(names)}")
-        reply = again.call("scan")
         ctx.expect(
             "relay.log.02",
             bodies(agents, "bob") == ["once"] and reply["discovered"] == 0 and row_of(ctx, file) != {},
             f"a fresh orchestrator found {reply} and bob's inbox holds {bodies(agents, 'bob')}",
         )
-        _tidied(ctx, agents, again)
+        if ctx.has("clock"):
+            _tidied(ctx, agents, again)
         if ctx.has("spawn"):
             _spawn_in_vain(ctx, agents, again)
 
