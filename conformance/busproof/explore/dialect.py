@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from busproof.explore.orders import Called, Schedules, after, copy_of, distinct
@@ -72,16 +72,6 @@ def explained(make: Make, history: History, known: dict[str, str], learnt: dict[
             if trial.reached > best.reached or _is_other(trial, best):
                 heapq.heappush(queue, _ranked(trial, order))
     return None
-
-
-def left_by(make: Make, history: History, dialects: dict[str, str], rows: Collection[str]) -> Iterable[Difference]:
-    """The differences that are left in the same entry if a choice about these sentences takes the first one away."""
-    start = tried(make, history, dialects)
-    for more in _next(start):
-        about = {name.partition(":")[0] for name in more.keys() - dialects.keys()}
-        trial = tried(make, history, more) if about <= {*rows} else start
-        if trial.reached == start.reached and trial.difference not in (None, start.difference):
-            yield trial.difference
 
 
 def of_two_minds(make: Make, history: History, dialects: dict[str, str], since: int) -> str:

@@ -24,7 +24,7 @@ from busproof.adapters import asleep
 from busproof.adapters.base import Door, DoorError, Lost, Refused
 from busproof.adapters.hand import Hand
 from busproof.catalogue import catalogue
-from busproof.explore.dialect import explained, left_by, of_two_minds, tried
+from busproof.explore.dialect import explained, of_two_minds, tried
 from busproof.explore.orders import (
     Called,
     Schedules,
@@ -573,22 +573,13 @@ class Stage:
                 del self.dialects[name]
                 raise self.learnt.pop(name)
             mismatch.contradicts = name
-            raise self._without_a_choice(mismatch)
+            raise mismatch
         for name in learnt.keys() - trial.dialects.keys():
             del self.dialects[name], self.learnt[name]
         for name, option in trial.dialects.items():
             if self.dialects.get(name) != option:
                 self.dialects[name], self.learnt[name] = option, mismatch
         return trial.states
-
-    def _without_a_choice(self, mismatch: Mismatch) -> Mismatch:
-        """What is left of it, if its sentence binds nobody: an answer that breaks a MUST as well breaks that."""
-        if self._binds(mismatch.rows):
-            return mismatch
-        differences = left_by(self._new_model, self.history, self.dialects, mismatch.rows)
-        if (left := next((one for one in differences if self._binds(one.rows)), None)) is None:
-            return mismatch
-        return Mismatch(mismatch.step, mismatch.called, left, mismatch.expected)
 
     def _binds(self, rows: Iterable[str]) -> bool:
         known = catalogue(self.model.SYSTEM)
