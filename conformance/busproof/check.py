@@ -28,6 +28,7 @@ from busproof.protocol import CONTRACTS, HelloReply
 from busproof.pytest_run import WARM, Run
 from busproof.report import lines, terminal
 from busproof.report.live import Live
+from busproof.runner import cited
 from busproof.scratch import scratch
 from busproof.systems import SYSTEMS
 from busproof.warm import Warm
@@ -68,6 +69,8 @@ def check(args: argparse.Namespace) -> int:
         jobs = _jobs(args, _run(args, out))
         processes = f"{jobs} processes" if jobs > 1 else "one process"
         say(f"busproof {__version__}: checking {bus} as a {args.system} bus, {processes}", sys.stderr)
+        if told := _by_all_scripts(args):
+            say(told, sys.stderr)
     is_cut = _run_pytest(args, out)
     try:
         report = lines.load(out / "report.jsonl")
@@ -83,6 +86,15 @@ def check(args: argparse.Namespace) -> int:
     else:
         terminal.render(report, report_path=str(out / "report.html"), brief=args.quiet)
     return int(report.footer["exit_code"])
+
+
+def _by_all_scripts(args: argparse.Namespace) -> str:
+    """Why a row alone takes as long as the corpus: any of its scripts may break it."""
+    asked = sorted({*args.only} & cited(args.system))
+    if not asked:
+        return ""
+    every = f"all {len(corpus.names(args.system))} scripts of the corpus decide"
+    return f"{every} {', '.join(asked)}; --only {CORPUS}:SCRIPT plays one, as the replay of a failure does"
 
 
 def _run(args: argparse.Namespace, out: Path) -> Run:

@@ -29,6 +29,16 @@ def part(folder: Path, name: str, *rows: tuple[str, str]) -> None:
     (folder / f"{name}.json").write_text(json.dumps(told))
 
 
+def test_who_asks_for_one_row_of_the_corpus_hears_that_all_scripts_decide_it() -> None:
+    """A script alone, a scenario's row and the whole are as long as they look."""
+    asked = {
+        name: check._by_all_scripts(argparse.Namespace(system="worker", only=[name]))
+        for name in ("worker.log.08", "corpus:volume", "worker.lease.21", "lease")
+    }
+    assert "scripts of the corpus decide worker.log.08; --only corpus:SCRIPT" in asked.pop("worker.log.08")
+    assert not any(asked.values())
+
+
 def test_a_pipe_hears_each_broken_row_once_and_nothing_that_acts_on_a_terminal(tmp_path: Path) -> None:
     """Passes are not told; a part that is being written is read when it is whole."""
     out = io.StringIO()
