@@ -32,6 +32,15 @@ def test_a_row_that_the_bus_alone_was_judged_by_is_not_told_as_undeclared() -> N
     assert "Not applicable, as undeclared: blob (1)\n" in verdict_of(undeclared, mixed)
 
 
+def test_a_row_that_needs_two_things_is_told_under_each() -> None:
+    """Not under every set of them that any row needs."""
+    rows = [
+        (f"worker.blob.0{number}", "not-applicable", "bus", f"the bus does not declare {lacks}")
+        for number, lacks in enumerate(("blob", "blob, sqlite", "sqlite", "sqlite"), 1)
+    ]
+    assert "Not applicable, as undeclared: sqlite (3), blob (2)\n" in verdict_of(*rows)
+
+
 def test_the_reason_names_the_member_of_the_fleet_that_lacks_a_noun() -> None:
     """The bus that is judged stands first; the kit's own participant has no blobs."""
     bus, bare = reference("worker"), "sqlite:"
