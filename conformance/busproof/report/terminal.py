@@ -92,7 +92,9 @@ def _not_applicable(rows: list[dict[str, Any]]) -> list[str]:
     judged = {row["requirement"] for row in rows if row["outcome"] != "not-applicable"}
     of_bus = [row for row in rows if row["fleet"] != "mixed" and row["requirement"] not in judged]
     alone = {row["requirement"]: row["why"] for row in of_bus}
-    lacks = Counter(name for why in alone.values() for name in why.removeprefix("the bus does not declare ").split(", "))
+    lacks = Counter(
+        name for why in alone.values() for name in why.removeprefix("the bus does not declare ").split(", ")
+    )
     told = ", ".join(f"{name} ({count})" for name, count in lacks.most_common())
     return textwrap.wrap(f"Not applicable, as undeclared: {told}", WIDTH, subsequent_indent="  ") if told else []
 
