@@ -20,6 +20,7 @@ from busproof.ended import by_sigterm, with_the_parent
 T = TypeVar("T")
 Part = Callable[[Progress, Time], T]  # can be sent to another process, and so can its result
 JOIN_LIMIT_S = 30.0
+AGAIN_S = 20.0  # without a word, after which a lane that was told to end is told again
 
 
 class Lanes(Generic[T]):
@@ -48,8 +49,11 @@ class Lanes(Generic[T]):
                     self._begin(*waiting[0], self._time.part(max(1, len(waiting) / self._lanes)))
                     del waiting[0]
                 try:
-                    for pipe in wait(list(self._running)):
+                    heard = wait(list(self._running), AGAIN_S if self.why else None)
+                    for pipe in heard:
                         self._hear(pipe, results)
+                    if self.why and not heard:
+                        self._interrupt()  # it was at a moment that let the first one pass
                 except KeyboardInterrupt:
                     if self.why == INTERRUPTED:
                         raise  # whoever asks twice does not wait for what is known
@@ -90,9 +94,12 @@ class Lanes(Generic[T]):
         """Each that is under way ends as by Ctrl-C, which only this process has heard."""
         if not self.why:
             self.why = why
-            for _, process in self._running.values():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process.pid, signal.SIGINT)
+            self._interrupt()
+
+    def _interrupt(self) -> None:
+        for _, process in self._running.values():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGINT)
 
     @contextlib.contextmanager
     def _none_outlives_it(self) -> Iterator[None]:
@@ -132,6 +139,7 @@ def _lane(part: Part[Any], time: Time, pipe: Any, environment: dict[str, str], f
     os.environ.update(environment)
     os.chdir(folder)
     with_the_parent()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background of a shell ignores it
     try:
         with by_sigterm():
             result = part(_Told(pipe), time)
