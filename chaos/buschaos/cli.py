@@ -46,7 +46,7 @@ act that was cut short, by the time, --stop-after or Ctrl-C, may find problems, 
 Exit code: 0 valid, 1 invalid, 2 unknown (could not run, was cut short, or could not be told).
 
 examples:
-  busproof chaos worker                                        the reference, all acts, about four minutes
+  busproof chaos worker                                        the reference, all acts, two to three minutes
   busproof chaos worker --bus 'exec:./my-bus' --quick          something of everything, in half a minute
   busproof chaos worker --bus 'exec:./my-bus' --stop-after 1   until the first problem
   busproof chaos worker --bus 'exec:./my-bus' --kills 100      100 kills at random moments
