@@ -213,10 +213,9 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
         else:
             acts, why = _in_turn(settings, fleet, progress or Progress())
         hello = fleet.hello
-    if all(act.broke_off for act in acts.values()) and not any(act.problems for act in acts.values()):
-        raise RunFailed(
-            "; ".join({act.broke_off: 0 for act in acts.values()})
-        )  # nothing is known that a report could tell
+    if acts and all(act.broke_off and not act.problems for act in acts.values()):
+        # Nothing is known that a report could tell.
+        raise RunFailed("; ".join(dict.fromkeys(act.broke_off for act in acts.values())))
     for name in _in_order(settings):
         acts.setdefault(name, Act(name, nouns=_nouns(settings, name), ended_by=f"not begun: {why}"))
     history = settings.out / "history.jsonl"

@@ -31,8 +31,8 @@ class Interrupted(Progress):
         self._left = points
 
     def point(self, count: int = 1) -> None:
-        self._left -= count
-        if self._left < 0:
+        before, self._left = self._left, self._left - count
+        if self._left < 0 <= before:  # once: who asks twice does not wait for what is known
             raise KeyboardInterrupt
 
 
