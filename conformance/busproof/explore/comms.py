@@ -1131,7 +1131,9 @@ class CommsGenerator(Drawing):
             elif key in texts:
                 params[key] = self._tag("bad text", r.choice(WRONG_TEXTS))
             elif key in ("timeout_seconds", "base_delay", "max_attempts"):
-                params[key] = self._tag("junk", r.choice((-1, True, "1", [], 2**63)))
+                params[key] = self._tag(
+                    "junk", r.choice((-1, True, "1", [], -0.5 if key == "timeout_seconds" else 2**63))
+                )
             elif key == "artifact_path":
                 params[key] = self._tag("path elsewhere", r.choice(("/etc/passwd", "", 5, "a/../b")))
             else:

@@ -1358,7 +1358,8 @@ class CommsModel(Model):
     def seconds(self, value: Any) -> None:
         """Up to a day."""
         self.number(value)
-        if not 0 <= value <= 24 * 3600:
+        is_free = value > 24 * 3600 and self.choice("a wait of more than a day", "is refused", "is taken") == "is taken"
+        if not (is_free or 0 <= value <= 24 * 3600):
             self.refuse("INVALID_ARGUMENT", *ARGUMENTS, why=f"not within 0 and a day: {value!a:.80}")
 
     def json(self, value: Any) -> None:

@@ -47,7 +47,11 @@ ENDS_OF_A_WAIT = REFUSED, REFUSED + UNPASSED, NOTHING_CAME, NOTHING_CAME + UNPAS
 LIMIT_02 = "topics.limit.02"
 CAPS = {"topics.lease.05": "topics.limit.05"}  # of things that have a row of another kind, too
 OPTIONAL = ("message_type", "reply_to", "client_message_id", "metadata")  # of an item of an outbox
-_UNTOLD = {INT_MAX: "a number of more than 64 bits", SEARCH_MAX: "more than 1,000 results"}  # no sentence bounds them
+_UNTOLD = {  # no sentence bounds them
+    INT_MAX: "a number of more than 64 bits",
+    SEARCH_MAX: "more than 1,000 results",
+    WAIT_S_MAX: "a wait of more than a day",
+}
 
 
 def _odd(value: str) -> str:
@@ -332,12 +336,15 @@ class TopicsModel(Model):
             self.refuse("INVALID_ARGUMENT", "topics.route.19")
         if value < low:
             self.refuse("INVALID_ARGUMENT", row)
-        is_refused = (
-            self.refuses(_UNTOLD[high]) if high in _UNTOLD else high != ITEMS_MAX or self.is_cap("topics.limit.06")
-        )
-        if value > high and is_refused:
+        if value > high and self.keeps_to(high):
             self.refuse("INVALID_ARGUMENT", row)
         return int(value)
+
+    def keeps_to(self, high: int) -> bool:
+        """Is a number beyond this one refused?"""
+        if high in _UNTOLD:
+            return self.refuses(_UNTOLD[high])
+        return high != ITEMS_MAX or self.is_cap("topics.limit.06")
 
     def flag(self, value: Any) -> bool:
         """True or false."""

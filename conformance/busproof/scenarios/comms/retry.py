@@ -188,7 +188,7 @@ def broadcast(ctx: Ctx) -> None:
     shown = {session.agent: sees(session, name) for session in (b, c)}
     told = f"b's dead letter of a broadcast that c holds was put back ({again}); shown to: {shown}"
     if ctx.expect("comms.retry.18", again and shown == {"b": True, "c": False}, told):
-        late = send(a)
+        late = send(a, ttl_seconds=3_000)
         fail_for_good(ctx, b, late)
         ctx.advance(3_600_000)
         letter = next(r["id"] for r in a.call("dead_letters")["dead_letters"] if r["original_message"]["id"] == late)
