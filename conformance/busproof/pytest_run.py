@@ -8,6 +8,7 @@ import json
 import os
 import time
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -87,19 +88,20 @@ class Run:
         )
 
     def items(self) -> list[tuple[str, str]]:
-        """(fleet, item), after --only. Each process begins with two of them: a long one, if there are any."""
+        """(fleet, item), after --only. Each process begins with a long one (it works, or waits) and a short one."""
         wanted = [name for name in item_names(self.system) if self._wanted(name)]
         names = [part for name in wanted for part in PARTS.get(name, (name,))]
         names += [name for name in self.only if name.startswith(f"{CORPUS}:")]
         mixed = [name for name in names if self.mixed_with and name.partition(":")[0] not in UNMIXED]
         items = [("bus", name) for name in names] + [("mixed", name) for name in mixed]
-        long = [item for item in items if self._is_long(item[1])]
-        short = [item for item in items if item not in long]
-        return [item for pair in itertools.zip_longest(long, short) for item in pair if item]
+        waits = [item for item in items if self._waits_long(item[1])]
+        works = [item for item in items if item[1].partition(":")[0] in (*UNMIXED, HISTORY)]
+        short = [item for item in items if item not in waits and item not in works]
+        return list(_in_turn(_in_turn(works, waits), short))
 
-    def _is_long(self, item: str) -> bool:
+    def _waits_long(self, item: str) -> bool:
         scenario = SYSTEMS[self.system].scenarios.get(item)
-        return item.partition(":")[0] in (*UNMIXED, HISTORY) if scenario is None else scenario.is_long
+        return scenario is not None and scenario.is_long
 
     def _wanted(self, item: str) -> bool:
         if not self.only:
@@ -238,6 +240,11 @@ class Run:
             for row in catalogue(self.system).values()
             if row.noun in missing and row.level == "MUST"
         ]
+
+
+def _in_turn(first: Iterable[tuple[str, str]], second: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """One of each, then the rest of the longer one."""
+    return (item for pair in itertools.zip_longest(first, second) for item in pair if item)
 
 
 def _settled(results: list[RowResult]) -> list[RowResult]:

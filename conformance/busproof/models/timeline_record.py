@@ -77,6 +77,21 @@ class State(Part):
         return repr(self.value)
 
 
+@dataclass(frozen=True)
+class Nonce(Part):
+    """The nonce of a delegation. A message that shows none, or one of none, is a choice; another nonce is wrong."""
+
+    value: str | None
+
+    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
+        """As any, but under the sentence that the difference breaks."""
+        is_other = self.value is not None and actual is not None
+        return differs(self.value, actual, path, ("timeline.route.15" if is_other else "timeline.route.28",))
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
 @dataclass(eq=False)
 class Message:
     """A message of the record. Its timeline gives it a number, and the hash before it."""
@@ -146,7 +161,7 @@ class Message:
             "subject": Cited(self.subject, ("timeline.route.03",)),
             "number": Cited(self.number, ("timeline.log.16",)),
             "payload": Cited(self.value, ("timeline.log.10", row_of(self.key["type"]))),
-            "nonce": Cited(self.nonce, ("timeline.route.28",)),
+            "nonce": Nonce(self.nonce),
             "state": State(self.state, row_of(self.key["type"])),
             "time_us": Cited(self.time_us // (1000 if self.is_in_ms else 1), ("timeline.log.30",)),
             "previous": Cited(self.previous, ("timeline.log.17",)),

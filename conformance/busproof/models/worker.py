@@ -274,8 +274,8 @@ class WorkerModel(WorkerState):
 
     def unread(self, agent: str) -> list[Row]:
         """The messages to the agent, or to all, above its cursor."""
-        position = self.position(agent)
-        return [row for row in self.log if row.to_agent in (None, agent) and row.number > position]
+        position, read_by = self.position(agent), (None, agent)
+        return [row for row in self.log if row.to_agent in read_by and row.number > position]
 
     def again(self, agent: str) -> list[Row]:
         """Its redriven messages."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from busproof.adapters.base import DoorError, Refused
 from busproof.protocol.comms import COMMS_METHODS
-from busproof.scenarios.common import Row, at_once, definite, ids, lost_by_opening, remove, said
+from busproof.scenarios.common import Row, at_once, definite, ids, lost_by_opening, out_of_time, remove, said
 from busproof.scenarios.comms.common import (
     claim,
     complete,
@@ -91,6 +91,14 @@ def envelope(ctx: Ctx) -> None:
         bool(MICROSECONDS.fullmatch(str(told.get("timestamp")))),
         f"timestamp {told.get('timestamp')!r} is not UTC with microseconds and Z",
     )
+    c = ctx.agent_in_real_time("c")
+
+    def sent() -> list[float]:
+        name = send(c, "c")
+        return [iso_ms(message["timestamp"]) for message in receive(c) if message["id"] == name]
+
+    odd = out_of_time(sent)
+    ctx.expect("comms.log.06", not odd, f"sent now, at {time.time() * 1000:.3f} ms, with a timestamp of {odd}")
 
 
 @scenario("log.defaults")

@@ -6,13 +6,15 @@ import contextlib
 import re
 import shutil
 import sqlite3
+import time
+from functools import partial
 
 from busproof.adapters.base import DoorError
 from busproof.adapters.hand_relay import RelayHand
 from busproof.protocol.relay import RELAY_TABLES
-from busproof.scenarios.common import remove, said
+from busproof.scenarios.common import out_of_time, remove, said
 from busproof.scenarios.gone import put_a_copy
-from busproof.scenarios.relay.common import bodies, hand, ledger, row_of, scenario, write
+from busproof.scenarios.relay.common import MS, bodies, hand, ledger, row_of, scenario, write
 from busproof.session import Session
 from busproof.suite import Ctx
 
@@ -130,8 +132,20 @@ def tables(ctx: Ctx) -> None:
         after = db.execute("SELECT count(*) FROM messages").fetchone()[0]
         ctx.expect("relay.log.57", reply["discovered"] == 1 and after > before, f"a reader made it {reply}")
     bus.call("close")
+    odd = out_of_time(partial(_found_and_done, ctx, ctx.agent_in_real_time("orchestrator")))
+    ctx.newest.call("close")
+    told = f"found and done now, at {time.time_ns() // MS}; discovered_at and processed_at are {odd}"
+    ctx.expect("relay.log.29", not odd, told)
     if lost := _lost_without_indexes(ctx):  # the row of another item (decision 0033)
         ctx.expect("relay.log.02", False, f"a ledger without its indexes was opened, and has no {lost}")
+
+
+def _found_and_done(ctx: Ctx, bus: Session) -> list[float]:
+    with hand(ctx, "ann") as agents:
+        file = write(ctx, agents, "ann", "TO: ann\n\nnow")
+        bus.call("scan")
+        row = row_of(ctx, file)
+    return [row[name] for name in ("discovered_at", "processed_at") if row.get(name) is not None]
 
 
 def _lost_without_indexes(ctx: Ctx) -> list[str]:

@@ -380,7 +380,7 @@ def statuses(ctx: Ctx) -> None:
     )
 
 
-@scenario("cursor.wait")
+@scenario("cursor.wait", is_long=True)
 def wait(ctx: Ctx) -> None:
     """A wait ends with a message, from another process or from this one."""
     topic_id, (reader, writer) = lane(ctx, "reader", "writer")
@@ -596,7 +596,7 @@ def two_waits(ctx: Ctx) -> None:
 # ────────── callers that go
 
 
-@scenario("cursor.cancel")
+@scenario("cursor.cancel", is_long=True)
 def cancel(ctx: Ctx) -> None:
     """A wait that is cancelled consumes nothing afterwards; its own messages can be sent again."""
     topic_id, (reader, writer) = lane(ctx, "reader", "writer")
@@ -686,7 +686,7 @@ def cancelled_at_any_moment(ctx: Ctx, topic_id: str, reader: Session, writer: Se
             return
 
 
-@scenario("cursor.deadline")
+@scenario("cursor.deadline", is_long=True)
 def deadline(ctx: Ctx) -> None:
     """A message that comes when the time is over is for the next sync."""
     topic_id, (reader, writer) = lane(ctx, "reader", "writer")

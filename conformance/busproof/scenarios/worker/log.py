@@ -5,11 +5,12 @@ from __future__ import annotations
 import sqlite3
 import time
 import uuid
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from busproof.adapters.base import Malformed, Refused
-from busproof.scenarios.common import Row, lost_by_opening, remove
+from busproof.scenarios.common import Row, lost_by_opening, out_of_time, remove
 from busproof.scenarios.gone import Calls, lost, offered
 from busproof.scenarios.halves import TIMES, halves
 from busproof.scenarios.worker.common import (
@@ -215,6 +216,14 @@ def fields(ctx: Ctx) -> None:
     ctx.expect("worker.log.16", correlations == ("skills-abc", None), f"correlation_id came back as {correlations}")
     replies = full.get("in_reply_to"), bare.get("in_reply_to")
     ctx.expect("worker.log.17", replies == ("m0", None), f"in_reply_to came back as {replies}")
+    c = ctx.agent_in_real_time("c")
+
+    def published() -> Iterator[float]:
+        names = [publish(c, to="c")["id"], *c.call("publish_many", messages=[{"type": "note", "to": "c"}])["ids"]]
+        return (message["ts_ms"] for message in poll(c) if message["id"] in names)
+
+    odd = out_of_time(published)
+    ctx.expect("worker.log.13", not odd, f"published now, at {time.time_ns() // 1_000_000}, with ts_ms {odd}")
 
 
 @scenario("log.payload_values")
@@ -532,7 +541,7 @@ def _withheld(row: dict[str, Any]) -> bool:
     return row.get("payload_error") == "bad_signature" and row.get("payload") is None
 
 
-@scenario("log.contention", needs=("sqlite",))
+@scenario("log.contention", needs=("sqlite",), is_long=True)
 def contention(ctx: Ctx) -> None:
     """Writers wait for each other: a lock held for a moment delays a publish and loses nothing."""
     a, b = ctx.agent("a"), ctx.agent("b")
