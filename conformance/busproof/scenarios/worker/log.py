@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from busproof.adapters.base import Malformed, Refused
-from busproof.scenarios.common import Row, lost_by_opening, out_of_time, remove
+from busproof.scenarios.common import Row, joined, lost_by_opening, out_of_time, remove
 from busproof.scenarios.gone import Calls, lost, offered
 from busproof.scenarios.halves import TIMES, halves
 from busproof.scenarios.worker.common import (
@@ -427,6 +427,28 @@ def older_schema(ctx: Ctx) -> None:
     if any(" of export_state is gone" in one for one in lost):  # the row of another item (decision 0033)
         ctx.expect("worker.export.06", False, told)
     ctx.expect("worker.log.41", not lost, told)
+    _with_gaps(ctx)
+
+
+def _with_gaps(ctx: Ctx) -> None:
+    """A store from before seq was AUTOINCREMENT, of which somebody deleted messages: none gets another number."""
+    x, folder = ctx.agent("x"), ctx.store.parent / "gaps"
+    x.call("close")
+    folder.mkdir()
+    with joined(folder / "bus.db") as db:
+        db.executescript("PRAGMA journal_mode = WAL;" + _PHASE_0.replace(" AUTOINCREMENT", ""))
+        for seq in (1, 4, 5, 6, 7):
+            row = (seq, f"m{seq}", ctx.now_ms, "old", "x", "note")
+            db.execute(
+                "INSERT INTO messages (seq, id, ts_ms, from_agent, to_agent, type) VALUES (?, ?, ?, ?, ?, ?)", row
+            )
+        db.execute("INSERT INTO cursors VALUES ('x', 5, ?)", (ctx.now_ms,))
+    refused = x.refusal("open", store=str(folder), options={})
+    got = [(one["seq"], one["id"]) for one in poll(x)] if refused is None else []
+    told = f"opening messages 1, 4, 5, 6 and 7, of which x had read three: {said(refused)}; x's next are {got}"
+    ctx.expect("worker.log.41", got == [(6, "m6"), (7, "m7")], told)
+    if refused is None:  # the row of another item: who opens a file delivers what it holds
+        ctx.expect("worker.cursor.03", [name for _, name in got] == ["m6", "m7"], told)
 
 
 _PHASE_0 = """
