@@ -94,7 +94,7 @@ def envelope(ctx: Ctx) -> None:
     c = ctx.agent_in_real_time("c")
 
     def sent() -> list[float]:
-        name = send(c, "c")
+        name = send(c, "c", payload={"n": time.time_ns()})  # a bus may give a message its content's id
         return [iso_ms(message["timestamp"]) for message in receive(c) if message["id"] == name]
 
     odd = out_of_time(sent)

@@ -219,7 +219,9 @@ def fields(ctx: Ctx) -> None:
     c = ctx.agent_in_real_time("c")
 
     def published() -> Iterator[float]:
-        names = [publish(c, to="c")["id"], *c.call("publish_many", messages=[{"type": "note", "to": "c"}])["ids"]]
+        names = [publish(c, to="c")["id"]]
+        if ctx.has("publish_many"):
+            names += c.call("publish_many", messages=[{"type": "note", "to": "c"}])["ids"]
         return (message["ts_ms"] for message in poll(c) if message["id"] in names)
 
     odd = out_of_time(published)
@@ -447,8 +449,8 @@ def _with_gaps(ctx: Ctx) -> None:
     got = [(one["seq"], one["id"]) for one in poll(x)] if refused is None else []
     told = f"opening messages 1, 4, 5, 6 and 7, of which x had read three: {said(refused)}; x's next are {got}"
     ctx.expect("worker.log.41", got == [(6, "m6"), (7, "m7")], told)
-    if refused is None:  # the row of another item: who opens a file delivers what it holds
-        ctx.expect("worker.cursor.03", [name for _, name in got] == ["m6", "m7"], told)
+    if refused is None and [name for _, name in got] != ["m6", "m7"]:  # the row of another item
+        ctx.expect("worker.cursor.03", False, told)
 
 
 _PHASE_0 = """
