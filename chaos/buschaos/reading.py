@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 from buschaos.state import Shown, short
 from busproof.adapters.base import Door, Refused
 from busproof.adapters.sqlite import SqliteDoor
-from busproof.protocol import HelloReply
+from busproof.protocol import CONTRACTS, HelloReply
 from busproof.session import Session
 
 if TYPE_CHECKING:
     from buschaos.subjects.base import Subject
 
 WHY_NOT = "the bus declares neither `dump` nor `sqlite`, so nobody can tell what it stored"
+LARGE_BYTES = 16 << 20  # of a database, whose dump is read from its tables: a long run ends with more than 64 MiB
 SHOWN_ONLY = (
     "no `dump` and no `sqlite`: states are compared by what readers are shown; what is acknowledged is out of sight"
 )
@@ -49,7 +50,7 @@ def dump(session: Session, store: Path, hello: HelloReply, subject: Subject) -> 
     """The state, recorded as a `dump` of this session; read from outside if the system has a way."""
     if subject.read is not None:
         return _as(session, Outside(subject.read, store)).call("dump")
-    if "dump" in hello.features:
+    if "dump" in hello.features and not ("sqlite" in hello.features and _is_large(session, store)):
         return session.call("dump")
     if not can_dump(hello) and subject.shown is not None:
         return Shown(subject.shown(session, hello))
@@ -60,6 +61,13 @@ def dump(session: Session, store: Path, hello: HelloReply, subject: Subject) -> 
         return _as(session, door).call("dump")
     finally:
         door.close()
+
+
+def _is_large(session: Session, store: Path) -> bool:
+    """May a dump of it be longer than an answer can be (64 MiB)?"""
+    path = store / CONTRACTS[session.recorder.system].store
+    files = (path, path.with_name(f"{path.name}-wal"))
+    return sum(file.stat().st_size for file in files if file.exists()) > LARGE_BYTES
 
 
 class Endless(Exception):

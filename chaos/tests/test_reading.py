@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from buschaos import reading
 from buschaos.judge import read_to_the_end
 from buschaos.state import Evidence
+from buschaos.subjects import SUBJECTS
 from busproof.fleet import Fleet, reference
 from busproof.history import Recorder
 from busproof.session import Session
@@ -70,3 +72,22 @@ def test_a_reading_that_cannot_end_is_a_problem(
     (problem,) = read_it(faulty(f"{fill.__name__}/{fault}"), tmp_path, fill).endless
     assert problem.noun == noun
     assert "cannot end" in problem.why
+
+
+@pytest.mark.parametrize("fill", [comms, worker])
+def test_a_large_store_says_the_same_by_its_tables(tmp_path: Path, fill: Fill, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line has room for 64 MiB: of a larger database nobody asks the bus."""
+    system = fill.__name__
+    with (
+        contextlib.closing(Fleet([reference(system)], system=system)) as fleet,
+        contextlib.closing(Recorder(tmp_path / "part.jsonl", run="test", system=system)) as recorder,
+    ):
+        session = Session(fleet.door(1, tmp_path, {}), recorder, process=1, agent="bob")
+        fill(session)
+        said = reading.dump(session, tmp_path, fleet.hello, SUBJECTS[system])
+        monkeypatch.setattr(reading, "LARGE_BYTES", 0)
+        monkeypatch.setattr(session, "call", None)
+        read = reading.dump(session, tmp_path, fleet.hello, SUBJECTS[system])
+        fleet.give_back(session.door, retired=False)
+    assert read["messages"]
+    assert read == {name: said[name] for name in read}  # tables of the bus's own aside
