@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from buschaos.subjects.base import Subject
 
 WHY_NOT = "the bus declares neither `dump` nor `sqlite`, so nobody can tell what it stored"
-LARGE_BYTES = 16 << 20  # of a database, whose dump is read from its tables: a long run ends with more than 64 MiB
+LARGE_BYTES = 16 << 20  # a larger database is read from its tables: its dump may not fit into an answer
 SHOWN_ONLY = (
     "no `dump` and no `sqlite`: states are compared by what readers are shown; what is acknowledged is out of sight"
 )
