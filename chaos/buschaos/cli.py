@@ -170,7 +170,7 @@ def parser() -> argparse.ArgumentParser:
         type=int,
         default=JOBS,
         metavar="N",
-        help="acts that are played side by side (default: %(default)s)",
+        help="acts, or sessions of power cuts, that are played side by side (default: %(default)s)",
     )
     made.add_argument("--seed", type=int, help="draw the same plan again (default: a new one, which is told)")
     made.add_argument(

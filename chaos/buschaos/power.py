@@ -35,7 +35,7 @@ from buschaos.limits import Time
 from buschaos.nemeses.syscalls import Change
 from buschaos.operations import Operation, Prepared, applicable
 from buschaos.recording import Played, Recording
-from buschaos.sessions import Durability, PowerResult, Sessions
+from buschaos.sessions import FILE, Durability, PowerResult, Sessions
 from buschaos.stage import Ground, Rehearsal, Stage, Victims
 from buschaos.state import Evidence, Problem
 from buschaos.subjects import SUBJECTS
@@ -73,7 +73,8 @@ class _Look(NamedTuple):
 
 class PowerLoss:
     """Records sessions on a fleet's first bus, and checks their cuts. `deaths`: the number of places per operation;
-    `parts`: so many runs share the usual number of images."""
+    `parts`: so many runs share the usual number of images; `share`, (n, of): only each of-th session, from n on;
+    `per_session`: the images of each."""
 
     def __init__(
         self,
@@ -85,6 +86,8 @@ class PowerLoss:
         operations: tuple[Operation, ...] | None = None,
         images: int | None = None,
         parts: int = 1,
+        share: tuple[int, int] = (0, 1),
+        per_session: int = IMAGES_OF_SESSION,
         deaths: int | None = None,
         seed: int = 0,
         resumes: bool = False,
@@ -109,9 +112,11 @@ class PowerLoss:
         slow = self._subject.is_slow_to_start
         self._images = images or (IMAGES_OF_SLOW_STARTERS if slow else IMAGES) // parts
         self._places = deaths if deaths is not None else DEATHS_OF_SLOW_STARTERS if slow else DEATHS
+        self._share, self._per_session = share, per_session
         self._limit, self._tell = limit or Time(), tell
-        self._sessions = Sessions(out / "power.jsonl", self._what(), resumes=resumes)
-        self._numbers = itertools.count()
+        self.result = PowerResult(self._durability)  # all that is known, also if `run` is interrupted
+        self._sessions = Sessions(out / FILE, self._what(), resumes=resumes)
+        self._numbers, self._name = itertools.count(), ""
 
     def _what(self) -> dict[str, Any]:
         """The settings that a session checked earlier must have had."""
@@ -126,19 +131,22 @@ class PowerLoss:
 
     def run(self) -> PowerResult:
         """Record, cut, judge: one session after the other, until there are enough images."""
-        result = PowerResult(self._durability)
-        started = time.monotonic()
-        for number in range(math.ceil(self._images / IMAGES_OF_SESSION)):
+        result, started = self.result, time.monotonic()
+        first, step = self._share
+        for number in range(first, math.ceil(self._images / self._per_session), step):
+            images = min(self._images - number * self._per_session, self._per_session)
             done = self._sessions.done(number)
-            if done is None:
-                if self._limit.is_over:
-                    break
-                done = self._session(number, min(self._images - result.checked, IMAGES_OF_SESSION))
+            if done is not None and done.problems:
+                self._tell(done.problems)
+            if done is None and not self._limit.is_over:
+                done = self._session(number, images)
                 if not self._limit.is_over:
                     self._sessions.add(number, done)
-            result.add(done)
-        result.left_out = max(0, self._images - result.checked) if self._limit.is_over else 0
-        if self._places and not result.doubt:
+            if done is not None:
+                result.add(done)
+            if self._limit.is_over:
+                result.left_out += images - (done.checked if done is not None else 0)
+        if self._places and not first and not result.doubt:
             after = self._deaths()
             result.deaths, result.after_deaths, result.undying = after.deaths, after.checked, after.undying
             result.problems += after.problems
@@ -153,7 +161,8 @@ class PowerLoss:
             random.Random(f"power session {self._seed} {number}").shuffle(operations)
             operations.sort(key=lambda op: not op.comes_first)
         operations += self._last()
-        result = PowerResult(self._durability)
+        result = PowerResult(self._durability, sessions=1)
+        self._name = f"{number}-"  # evidence of other sessions is in the same folder, perhaps of an earlier run
         with self._grounds(images) as (grounds, work):
             played = Recording(grounds[0], work, image.of(grounds[0].template), []).play(operations)
             result.doubt, result.steps = played.doubt, len(played.tape)
@@ -175,6 +184,7 @@ class PowerLoss:
     def _deaths(self) -> PowerResult:
         """Each operation dies before it syncs something, the same call is made again, and then the power goes."""
         result = PowerResult(self._durability)
+        self._name = "death-"
         with self._grounds(0) as (grounds, work):
             operations = [one for one in self._operations if not one.is_once]
             for number, operation in enumerate(self._limit.ordered(operations, f"{self._seed}")):
@@ -236,7 +246,8 @@ class PowerLoss:
 
     def _others(self, images: int) -> int:
         """How many look beside the first, one per core; to start one costs as much as a hundred images."""
-        return min(len(os.sched_getaffinity(0)) - 1, images // 100)
+        cores = len(os.sched_getaffinity(0)) // self._share[1]
+        return min(max(cores, 1) - 1, images // 100)
 
     def _another(self, ground: Ground, lookers: contextlib.ExitStack) -> Ground:
         """The same, with processes of its own to look with."""
@@ -253,7 +264,7 @@ class PowerLoss:
         return found
 
     def _stage(self, ground: Ground, left: Image, work: Path) -> Stage:
-        return Stage(ground, self._operations[0], work / f"cut-{next(self._numbers)}", left)
+        return Stage(ground, self._operations[0], work / f"cut-{self._name}{next(self._numbers)}", left)
 
     # -- the cuts
 

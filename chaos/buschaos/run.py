@@ -21,6 +21,7 @@ import contextlib
 import errno
 import hashlib
 import json
+import math
 import shutil
 import tempfile
 from collections import Counter
@@ -31,7 +32,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
 
-from buschaos import damage, diskfull, judge, plan, reading, schedules, workload
+from buschaos import damage, diskfull, judge, plan, reading, schedules, shares, workload
 from buschaos.bus import RunFailed, must_be_a_process
 from buschaos.crashpoints import CrashPoints, PointResult, cuts, in_the_middle
 from buschaos.gone import CASES, Case, GoneCallers
@@ -41,7 +42,7 @@ from buschaos.limits import INTERRUPTED, Enough, Progress, Time
 from buschaos.nemeses import disk, server, syscalls
 from buschaos.operations import WAITS_S, Operation
 from buschaos.points import Place, Point
-from buschaos.power import PowerLoss
+from buschaos.power import IMAGES_OF_SESSION, PowerLoss
 from buschaos.sessions import Durability
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
@@ -421,20 +422,25 @@ def _with(settings: Settings) -> str:
 
 
 def _cuts(act: Act, settings: Settings, fleet: Fleet, time: Time, parts: int = 1) -> None:
-    result = PowerLoss(
-        fleet,
-        settings.out,
+    new = partial(
+        PowerLoss,
+        out=settings.out,
         durability=settings.durability,
         options=settings.options,
         operations=settings.operations,
         images=settings.power or None,
-        parts=parts,
         deaths=settings.deaths,
         seed=settings.seed,
-        resumes=settings.resumes,
-        limit=time,
-        tell=lambda shown: _point(act, shown),
-    ).run()
+    )
+    count = min(settings.lanes, math.ceil((settings.power or 0) / IMAGES_OF_SESSION))
+    if count > 1 and settings.asked == {"chaos.power_loss"}:
+        opening = partial(Fleet, settings.specs, system=settings.system)
+        result, act.ended_by = shares.cut(opening, new, count, settings.resumes, act.progress, time)
+        act.problems += result.problems  # the progress has heard of them
+    else:
+        result = new(
+            fleet, parts=parts, resumes=settings.resumes, limit=time, tell=lambda shown: _point(act, shown)
+        ).run()
     act.left_out.update({"images": result.left_out, "operations that die first": result.undying})
     act.counts.update({"distinct images": result.checked, "steps that were cut": result.steps})
     if result.doubt:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from buschaos.state import Problem
 
 Durability = Literal["process-crash", "power-loss"]
+FILE = "power.jsonl"
 
 
 @dataclass
@@ -33,15 +34,17 @@ class PowerResult:
     problems: list[tuple[Problem, Path]] = field(default_factory=list)
 
     def add(self, other: PowerResult) -> None:
-        """Take in the results of another session's cuts."""
-        self.sessions += 1
+        """Take in the results of another session's cuts, or of another share of the sessions."""
+        for name in _COUNTS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.doubt = self.doubt or other.doubt
-        self.steps += other.steps
-        self.checked += other.checked
-        self.earlier += other.earlier
+        self.seconds = max(self.seconds, other.seconds)
         self.by_model.update(other.by_model)
         self.lost.update(other.lost)
         self.problems += other.problems
+
+
+_COUNTS = ("steps", "checked", "left_out", "sessions", "deaths", "after_deaths", "undying", "earlier")
 
 
 class Sessions:
@@ -75,5 +78,7 @@ def _result(told: dict[str, Any]) -> PowerResult:
     ]
     lost = Counter({int(calls): images for calls, images in told["lost"].items()})
     return PowerResult(
-        **told | {"problems": problems, "lost": lost, "by_model": Counter(told["by_model"]), "earlier": told["checked"]}
+        **told
+        | {"problems": problems, "lost": lost, "by_model": Counter(told["by_model"])}
+        | {"earlier": told["checked"], "sessions": 1}
     )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from buschaos import power
+from buschaos import shares
+from buschaos.limits import Progress, Time
 from buschaos.power import PowerLoss
 from buschaos.sessions import PowerResult
+from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from buschaos.tape.cuts import MODELS, TIERS, Model, PowerCuts
 from buschaos.tape.image import Image, replay
@@ -142,22 +145,50 @@ def test_the_same_seed_cuts_the_same_disks(tmp_path: Path, faulty: Callable[[str
     assert told() == told() != []
 
 
-def test_a_long_run_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_run_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     """Three sessions of five images: one was checked by a first run, the others are by the second, and all are told."""
-    monkeypatch.setattr(power, "IMAGES_OF_SESSION", 5)
-    assert play(reference("worker"), tmp_path, images=5, seed=1).sessions == 1
-    result = play(reference("worker"), tmp_path, images=15, seed=1, resumes=True)
+    how: dict[str, Any] = {"per_session": 5, "seed": 1}
+    assert play(reference("worker"), tmp_path, images=5, **how).sessions == 1
+    result = play(reference("worker"), tmp_path, images=15, resumes=True, **how)
     assert (result.sessions, result.checked, result.earlier) == (3, 15, 5)
     assert result.lost.total() == 15
-    assert play(reference("worker"), tmp_path, images=5, seed=2, resumes=True).earlier == 0
+    assert play(reference("worker"), tmp_path, images=5, seed=2, per_session=5, resumes=True).earlier == 0
 
 
 def test_problems_of_an_earlier_run_are_told_again(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """Nobody looks at these disks a second time."""
     bus = faulty("worker/says_power_loss")
-    first, again = (play(bus, tmp_path, images=10, seed=3, resumes=resumes) for resumes in (False, True))
+    told = list[tuple[Problem, Path]]()
+    first = play(bus, tmp_path, images=10, seed=3)
+    again = play(bus, tmp_path, images=10, seed=3, resumes=True, tell=told.extend)
     assert again.earlier == first.checked == 10
-    assert again.problems == first.problems != []
+    assert told == again.problems == first.problems != []
+
+
+@pytest.mark.parametrize("bus", ["", "worker/says_power_loss"])
+def test_processes_that_share_the_sessions_find_what_one_finds(
+    tmp_path: Path, faulty: Callable[[str], str], bus: str
+) -> None:
+    """The same disks, the same losses, the same problems, each once; and a later run believes all of them."""
+    spec = faulty(bus) if bus else reference("worker")
+    how: dict[str, Any] = {"images": 12, "per_session": 5, "deaths": 0, "seed": 3}
+    (tmp_path / "one").mkdir(), (tmp_path / "two").mkdir()
+    alone = play(spec, tmp_path / "one", **how)
+    new = partial(PowerLoss, out=tmp_path / "two", **how)
+    opening = partial(Fleet, [spec], system="worker")
+    shared, why = shares.cut(opening, new, 2, False, Progress(), Time())
+    again, _ = shares.cut(opening, new, 3, True, Progress(), Time())
+
+    def told(result: PowerResult) -> list[tuple[str, str]]:
+        return sorted((problem.point, problem.noun) for problem, _ in result.problems)
+
+    assert why == ""
+    assert told(again) == told(shared) == told(alone)
+    assert bool(told(alone)) == bool(bus)
+    assert len({path for _, path in shared.problems}) == len({path for _, path in alone.problems})
+    assert (shared.sessions, shared.checked, shared.earlier) == (3, 12, 0)
+    assert (again.sessions, again.checked, again.earlier) == (3, 12, 12)
+    assert (shared.lost, shared.by_model) == (alone.lost, alone.by_model)
 
 
 @pytest.mark.nightly

@@ -33,6 +33,7 @@ from busproof.protocol import Contract
 from busproof.words import reason
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_encode = json.JSONEncoder(separators=(",", ":")).encode  # made once: `json.dumps` with options makes one a call
 
 EventType = Literal["header", "invoke", "ok", "fail", "info", "state", "nemesis", "footer"]
 STATE_OPS = ("dump", "read_export")
@@ -163,7 +164,7 @@ class Recorder:
             **{name: value for name, value in columns.items() if value is not None},
         }
         self._next += 1
-        self._file.write(json.dumps(event, ensure_ascii=True, separators=(",", ":")) + "\n")
+        self._file.write(_encode(event) + "\n")
 
     def close(self) -> None:
         """Write the footer. A history without one was cut."""
@@ -245,7 +246,7 @@ def write(events: Iterable[Event], into: Path) -> int:
     count = 0
     with into.open("w", encoding="utf-8") as out:
         for event in events:
-            out.write(json.dumps(event.told(), ensure_ascii=True, separators=(",", ":")) + "\n")
+            out.write(_encode(event.told()) + "\n")
             count += 1
     return count
 
