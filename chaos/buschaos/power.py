@@ -139,7 +139,13 @@ class PowerLoss:
             if done is not None and done.problems:
                 self._tell(done.problems)
             if done is None and not self._limit.is_over:
-                done = self._session(number, images)
+                done = PowerResult(self._durability, sessions=1)
+                try:
+                    self._session(number, images, done)
+                except BaseException:
+                    result.add(done)
+                    result.seconds = time.monotonic() - started
+                    raise
                 if not self._limit.is_over:
                     self._sessions.add(number, done)
             if done is not None:
@@ -154,14 +160,13 @@ class PowerLoss:
         result.seconds = time.monotonic() - started
         return result
 
-    def _session(self, number: int, images: int) -> PowerResult:
+    def _session(self, number: int, images: int, result: PowerResult) -> None:
         """One session, and its cuts. The first plays the operations as they are listed, later ones in other orders."""
         operations = list(self._operations)
         if number:
             random.Random(f"power session {self._seed} {number}").shuffle(operations)
             operations.sort(key=lambda op: not op.comes_first)
         operations += self._last()
-        result = PowerResult(self._durability, sessions=1)
         self._name = f"{number}-"  # evidence of other sessions is in the same folder, perhaps of an earlier run
         with self._grounds(images) as (grounds, work):
             played = Recording(grounds[0], work, image.of(grounds[0].template), []).play(operations)
@@ -170,7 +175,6 @@ class PowerLoss:
                 states = self._states(grounds[0], played, work)
                 cuts = self._distinct(played, f"{self._seed} {number}")
                 self._check(grounds, played, states, work, result, itertools.islice(cuts, images))
-        return result
 
     def _last(self) -> list[Operation]:
         """One more call, new to the store: it shows what the last of the operations did to its connection."""

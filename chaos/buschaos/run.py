@@ -43,7 +43,7 @@ from buschaos.nemeses import disk, server, syscalls
 from buschaos.operations import WAITS_S, Operation
 from buschaos.points import Place, Point
 from buschaos.power import IMAGES_OF_SESSION, PowerLoss
-from buschaos.sessions import Durability
+from buschaos.sessions import Durability, PowerResult
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from busproof.adapters.base import DoorError
@@ -414,7 +414,8 @@ def power_loss(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None:
     (settings.out / "full").mkdir(exist_ok=True)
     both = (settings, replace(settings, durability="power-loss", options=FULL, out=settings.out / "full"))
     for number, one in enumerate(both):
-        _cuts(act, one, fleet, time.part(len(both) - number), parts=len(both))
+        if not act.ended_by:
+            _cuts(act, one, fleet, time.part(len(both) - number), parts=len(both))
 
 
 def _with(settings: Settings) -> str:
@@ -437,10 +438,16 @@ def _cuts(act: Act, settings: Settings, fleet: Fleet, time: Time, parts: int = 1
         opening = partial(Fleet, settings.specs, system=settings.system)
         result, act.ended_by = shares.cut(opening, new, count, settings.resumes, act.progress, time)
         act.problems += result.problems  # the progress has heard of them
-    else:
-        result = new(
-            fleet, parts=parts, resumes=settings.resumes, limit=time, tell=lambda shown: _point(act, shown)
-        ).run()
+        _tell_cuts(act, settings, result)
+        return
+    power = new(fleet, parts=parts, resumes=settings.resumes, limit=time, tell=lambda shown: _point(act, shown))
+    try:
+        power.run()
+    finally:
+        _tell_cuts(act, settings, power.result)
+
+
+def _tell_cuts(act: Act, settings: Settings, result: PowerResult) -> None:
     act.left_out.update({"images": result.left_out, "operations that die first": result.undying})
     act.counts.update({"distinct images": result.checked, "steps that were cut": result.steps})
     if result.doubt:

@@ -134,6 +134,19 @@ def test_who_interrupts_is_told_what_was_known(tmp_path: Path, faulty: Callable[
     assert [act.cut_short for act in result.acts] == ["interrupted", "not begun: interrupted"]
 
 
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_who_interrupts_a_long_run_of_power_cuts_is_told_what_was_known(tmp_path: Path, lanes: int) -> None:
+    """Also where processes share its sessions; and the other level of durability is not begun."""
+    operations = tuple(op for op in SUBJECTS["worker"].repertoire.operations if op.name == "save_blob")
+    asked = Settings([reference("worker")], tmp_path, "worker", power=4_001, lanes=lanes, operations=operations)
+    result = run(asked, Interrupted(6))
+    (act,) = result.acts
+    assert (result.is_interrupted, act.cut_short) == (True, "interrupted")
+    assert act.counts["distinct images"] >= 6
+    assert sum(note.startswith("judged at") for note in act.notes) == 1
+    assert multiprocess.active_children() == []
+
+
 def test_acts_side_by_side_find_what_they_find_in_turn(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """The same counts and kinds of problems, in the order of the acts, and each keeps its evidence."""
     bus = faulty("worker/writes_blobs_in_place")
