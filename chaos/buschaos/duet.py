@@ -41,6 +41,7 @@ Order = Literal["victim", "between", "peer", "meanwhile", "late"]
 ORDERS: tuple[Order, ...] = ("victim", "between", "peer")  # the first to call; between: before later calls
 WAKING: tuple[Order, ...] = ("meanwhile", "peer")  # for a victim that waits for the peer's call: when that is made
 PASSING: tuple[Order, ...] = ("victim", "peer", "late")  # when time passes; late: before the victim, which is first
+_CALLERS = ("victim", "peer", "later")
 _VICTIM, _PEER, _WITNESS = 4, 5, 6  # processes of the history; 0 to 3 were there before (`stage`)
 LIMIT_S = 120.0  # a call that ends at all is over long before: doors have limits of their own
 SLICE_S = 0.002
@@ -57,7 +58,7 @@ class Ending:
     """The outcome of two calls: the state that is found, and the answer that each got."""
 
     found: dict[str, Any]
-    told: tuple[Any, Any]  # the victim, the peer
+    told: tuple[Any, ...]  # the victim, the peer, and the peer later
 
 
 class Duet:
@@ -116,7 +117,7 @@ class Duet:
                 before=lambda: self._pass_time(victim, peer),
                 after=lambda: self._peer.deed(self._store),
             )
-            later = self._caller("peer", peer, self._later)
+            later = self._caller("later", peer, self._later)
             # How many changes a reader had made when it slept: its changes after it is woken are no places.
             asleep: int | None = None
             self._began_s = time.monotonic()
@@ -160,11 +161,10 @@ class Duet:
                 peers.let_go()
             self.changes = [change for change in watch.changes[:asleep] if change.path != ANSWER or self._peer.late]
         self.held, self.peers_held = victims.change, peers.change
-        for name in ("victim", "peer"):
+        for name in _CALLERS:
             if isinstance(self._told.get(name), DoorError) and not isinstance(self._told[name], Refused):
                 raise self._told[name]
-        told = (self._plain(self._told.get("victim")), self._plain(self._told.get("peer")))
-        return Ending(self._look(), told)
+        return Ending(self._look(), tuple(self._plain(self._told.get(name)) for name in _CALLERS))
 
     def _let_go_on(self, victims: Held, peers: Held, *threads: threading.Thread) -> None:
         """Let them go on to their ends; a call that was not made by then is made."""

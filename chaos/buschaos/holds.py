@@ -470,7 +470,7 @@ def _odd(two: _Two, _: Duet, ending: Ending, serial: list[Ending]) -> Iterator[P
         return
     told = [one for one in serial if one.told == ending.told]
     if not told:
-        both = f"{short(ending.told[0])} and {short(ending.told[1])}"
+        both = " and ".join(short(one) for one in ending.told if one is not None)
         yield Problem(operation.noun, f"{operation.name} and {peer.name} were told {both}, as in neither order")
         return
     yield Problem(

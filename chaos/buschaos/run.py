@@ -31,6 +31,7 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
+from uuid import uuid4
 
 from buschaos import damage, diskfull, judge, plan, reading, schedules, shares, workload
 from buschaos.bus import RunFailed, must_be_a_process
@@ -314,7 +315,8 @@ def random_kills(act: Act, settings: Settings, fleet: Fleet, time: Time) -> None
     (out / "plan.json").write_text(json.dumps(drawn.as_json(), indent=1) + "\n", encoding="utf-8")
     # In a folder of its own, with the files that agents keep beside their store: a later run must not take them over.
     (store := out / "kills" / "store").mkdir(parents=True)
-    manual, name = hello.clock == "manual", f"chaos-{settings.seed}"
+    # An audit takes histories of one name for parts of one run: another run of the same seed has another name.
+    manual, name = hello.clock == "manual", f"chaos-{settings.seed}-{uuid4().hex[:8]}"
     with contextlib.ExitStack() as lasts:
         scratch = Path(lasts.enter_context(tempfile.TemporaryDirectory(prefix="busproof-chaos-")))
         part = scratch / "part-server.jsonl"

@@ -29,7 +29,8 @@ from busproof.checks.facts import (
     Stored,
 )
 from busproof.fleet import Fleet, reference
-from busproof.history import read, scan
+from busproof.history import Recorder, read, scan
+from busproof.session import Session
 from busproof.systems import SYSTEMS, play, run_checks
 from busproof.workload.worker import draw
 
@@ -49,6 +50,47 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
             return play(fleet, seed=2, calls=CALLS[system], into=into)
 
     return history
+
+
+def archived(tmp_path: Path, *, leaves_out: int | None = None) -> list[tuple[str, str, int]]:
+    """What is found where four are published, bob reads all, they are archived, and a newcomer comes with a fifth.
+
+    Carol has held a place from the beginning, below all; `leaves_out` is a seq that the history of her poll lacks.
+    """
+    path = tmp_path / "history.jsonl"
+    (tmp_path / "store").mkdir()
+    with contextlib.closing(Fleet([reference("worker")], system="worker")) as fleet:
+        recorder = Recorder(path, run="r", system="worker")
+        one = Session(fleet.door(0, tmp_path / "store", {}), recorder, process=0, agent="alice")
+        for n in range(4):
+            one.call("publish", message={"id": f"m{n}", "type": "note", "to": "bob" if n < 2 else None})
+        if leaves_out is not None:
+            one.call("ack", agent_id="carol", seq=0)
+        one.call("poll", agent_id="bob")
+        one.call("ack", agent_id="bob", seq=4)
+        one.call("archive")
+        one.call("publish", message={"id": "m4", "type": "note"})
+        for agent in ("bob", "newcomer", "carol"):
+            one.call("poll", agent_id=agent)
+        one.call("dump")
+        fleet.give_back(one.door, retired=False)
+        recorder.close()
+    events = list(read(path))
+    if leaves_out is not None:
+        answer = next(e for e in events if e.type == "ok" and e.op == "poll" and e.agent == "carol")
+        answer.value["messages"] = [row for row in answer.value["messages"] if row["seq"] != leaves_out]
+    verdicts = run_checks(events)
+    return [(v.check, w.kind, w.a) for v in verdicts for w in v.witnesses]
+
+
+def test_a_newcomer_is_not_owed_what_was_archived_before_it_came(tmp_path: Path) -> None:
+    """No poll passed over anything: it was gone."""
+    assert archived(tmp_path) == []
+
+
+def test_a_reader_that_held_its_place_is_owed_everything_above(tmp_path: Path) -> None:
+    """An archive takes nothing from it."""
+    assert archived(tmp_path, leaves_out=3) == [("polls", "skipped", 3)]
 
 
 @pytest.mark.parametrize("system", CALLS)

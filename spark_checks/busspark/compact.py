@@ -24,13 +24,13 @@ import pyarrow.parquet as pq
 
 from busproof.checks.extract import extract_into
 from busproof.checks.facts import FACTS, STREAM, About, Fact
-from busproof.checks.integrity import Integrity
+from busproof.checks.integrity import Integrity, apart
 from busproof.history import Event, HistoryError, merged, scan
 from busproof.systems import SYSTEMS
 
 ROWS_HELD = 5_000  # of one stream as objects, few enough for a core's cache
 TABLES_HELD = 10  # of those as columns, before they go to disk together
-FORMAT = 3  # streams of another lack something, and are made anew
+FORMAT = 4  # streams of another lack something, and are made anew
 STATES = ("stored", "positions", "exported", "exports")  # a later dump or look at the export replaces them
 _TYPES = {int: pa.int64(), str: pa.string(), bool: pa.bool_()}
 
@@ -117,6 +117,7 @@ class Streams:
             self._flush(name)
             self._write(name)
         damage = next((one.damage for one in watched if one.damage), "")
+        damage = damage or apart(dict(zip(map(str, parts), watched, strict=True)))
         source = json.dumps([str(part.absolute()) for part in parts])
         counts = json.dumps(self._counts)
         about = msgspec.structs.replace(about, damage=damage, source=source, counts=counts, format=FORMAT)

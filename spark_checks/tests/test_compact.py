@@ -15,6 +15,7 @@ from busproof.checks import Facts, extract
 from busproof.history import HistoryError, merge, read
 from busproof.systems import SYSTEMS
 from busspark import compact as compacting
+from busspark import twin
 from busspark.compact import compact, runs_of
 from busspark.sources import histories
 from busspark.twin import facts_of
@@ -81,6 +82,16 @@ def test_a_part_that_lacks_a_line_damages_the_run(recorded: Recorded, tmp_path: 
     one.write_text("".join(lines[:4] + lines[5:]))
     (about,) = compact([one, *others], tmp_path / "streams")
     assert about.damage.startswith("line 5:")
+
+
+def test_two_runs_of_one_name_are_not_judged_as_one(recorded: Recorded, tmp_path: Path) -> None:
+    """Of one seed, say, or a history and its copy: their processes have the same numbers."""
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(recorded("worker").read_bytes())
+    (about,) = compact([recorded("worker"), copy], tmp_path / "streams")
+    assert "two runs of one name" in about.damage and str(copy) in about.damage
+    verdicts = dict(twin.judge(tmp_path / "streams"))[("worker", runs_of(tmp_path / "streams", "worker").popitem()[0])]
+    assert {verdict.verdict for verdict in verdicts} == {"unknown"}
 
 
 def test_what_names_no_history_is_refused_in_a_sentence(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ missing looks like one that nobody sent. A history that was only cut is judged a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from busproof.checks.facts import Facts
@@ -25,7 +25,12 @@ class Integrity:
         self._first: Event | None = None
         self._footer: Event | None = None
         self._states = 0
-        self._open: dict[int, str | None] = {}  # process → the operation that waits for its answer
+        self._open: dict[int, object] = {}  # process → the operation that waits for its answer
+
+    @property
+    def processes(self) -> set[int]:
+        """Those that called."""
+        return set(self._open)
 
     def watch(self, lines: Iterable[Event | Broken]) -> Iterator[Event]:
         """The events among them."""
@@ -59,13 +64,24 @@ class Integrity:
         if kind == "invoke":
             self._open[event.process] = event.op
         elif kind in ("ok", "fail", "info"):
-            if self._open.pop(event.process, _NO_CALL) != event.op:
+            waiting, self._open[event.process] = self._open.get(event.process, _NO_CALL), _NO_CALL
+            if waiting != event.op:
                 return "it answers no call"
         elif kind == "state":
             self._states += 1
         elif kind == "footer":
             self._footer = event
         return ""
+
+
+def apart(parts: Mapping[str, Integrity]) -> str:
+    """The reason why files of one name are not parts of one run; empty if they can be. Each process is in one part."""
+    homes: dict[int, str] = {}
+    for name, part in parts.items():
+        for process in sorted(part.processes):
+            if (other := homes.setdefault(process, name)) != name:
+                return f"process {process} calls in {other} and in {name}: two runs of one name, to be audited apart"
+    return ""
 
 
 def _counts(footer: Event) -> tuple[Any, Any]:

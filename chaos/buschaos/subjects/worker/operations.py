@@ -321,6 +321,16 @@ PEERS = (
     ),
     # By the same agent elsewhere, of less: the cursor never goes back.
     PeerCall("an earlier ack", "ack", lambda p: {"agent_id": "bob", "seq": p.last_seq - 1}, ("ack",), agent="bob"),
+    # By somebody who was never there: nothing that it was shown may go before it has read it.
+    PeerCall(
+        "a first ack, a poll, and a poll later",
+        "ack",
+        lambda _: {"agent_id": "newcomer", "seq": 0},
+        ("archive",),
+        agent="newcomer",
+        then=("poll", lambda _: {"agent_id": "newcomer"}),
+        later=(("poll", lambda _: {"agent_id": "newcomer"}),),
+    ),
     # A poll that looks for one and then for the other may be shown the second alone, and acknowledge both.
     PeerCall(
         "a batch for it and for all",

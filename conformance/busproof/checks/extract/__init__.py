@@ -55,10 +55,12 @@ class _Reading:
         self._newest_ms = _NO_TIME
 
     def seen(self, events: Iterable[Event]) -> Iterable[Event]:
-        asks, see = self._source.asks, self._following.see
+        asks, see, clears = self._source.asks, self._following.see, self._source.clears
         for self._lines, event in enumerate(events, 1):
             if event.op in asks:
                 see(event)
+            elif event.op in clears:
+                self._following.cleared()
             elif event.type == "footer":
                 self._is_whole = True
             yield event

@@ -28,6 +28,12 @@ class Following:
         self._in_lane, self._to, self._acks = _Raised(), _Raised(), _Raised()  # told so far, by lane, by addressee
         self._spans: dict[tuple[str, str, bool], int] = {}  # how far a reader was shown, with its own or without
         self._line: int | None = None
+        self._kept: set[Hashable] | None = None  # the readers from whom no clearing could take anything; None: all
+
+    def cleared(self) -> None:
+        """Messages may be gone from here on, though not from readers that have acknowledged something."""
+        if self._kept is None:
+            self._kept = self._acks.keys()
 
     def see(self, event: Event) -> None:
         """A call that asks to move a cursor: it may move from now on."""
@@ -47,6 +53,7 @@ class Following:
         for fact in facts:
             kind = type(fact)
             if kind is Read:
+                yield from self._newcomer(fact)  # type: ignore[arg-type]
                 read, last = self._begun(fact), None  # type: ignore[arg-type]
                 continue
             if kind is Delivered and read is not None:
@@ -61,6 +68,14 @@ class Following:
         if read is not None:
             self._shown(read)
             yield read
+
+    def _newcomer(self, read: Read) -> Iterator[Jump]:
+        """Nobody knows where the log begins for a reader from whom a clearing could take messages."""
+        reader = (read.lane, read.reader)
+        if self._kept is not None and reader not in self._kept:
+            self._kept.add(reader)  # it is told once
+            self._lost.add(reader)
+            yield Jump(*reader, read.begin, read.end, None, is_back=False)
 
     def _begun(self, read: Read) -> Read:
         reader = (read.lane, read.reader)
@@ -129,6 +144,10 @@ class _Raised:
 
     def __init__(self) -> None:
         self._raises: dict[Hashable, list[tuple[int, int]]] = {}  # key → (event, number), both rising
+
+    def keys(self) -> set[Hashable]:
+        """Those that have a number."""
+        return set(self._raises)
 
     def raise_to(self, key: Hashable, event: int, number: int) -> None:
         raises = self._raises.get(key)

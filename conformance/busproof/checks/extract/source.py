@@ -22,6 +22,7 @@ class Source:
     `needed`: columns that must be there in this system, although the fact allows None.
     `numbers`: by method, the answer's members that are numbers, if they are there.
     `asks`: methods whose calls ask to move the caller's cursor, in the lane "", to the seq that they name.
+    `clears`: methods whose calls may take messages away from readers that have never acknowledged anything.
     """
 
     of_call: Callable[[Call], Iterator[Fact]]
@@ -29,6 +30,7 @@ class Source:
     needed: dict[type, tuple[str, ...]]
     numbers: dict[str, tuple[str, ...]]
     asks: frozenset[str] = frozenset()
+    clears: frozenset[str] = frozenset()
     _getters: dict[type[Fact], attrgetter[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def lacks(self, fact: Fact) -> bool:

@@ -108,4 +108,5 @@ SOURCE = Source(
         "renew_claim": ("lease_until_ms",),
     },
     asks=frozenset({"ack"}),
+    clears=frozenset({"archive"}),
 )
