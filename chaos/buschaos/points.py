@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 
 from buschaos.nemeses import bpf
-from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Decide, Fail, Kill, Others, Short, Torn, Verdict
+from buschaos.nemeses.syscalls import ANSWER, PIPE, Change, Continue, Decide, Fail, Kill, Others, Short, Torn, Verdict
 
 AFTER_THE_ANSWER = 0
 EXAMPLES = (
@@ -58,7 +58,7 @@ class Point:
         match self.verdict:
             case Fail(number) if may_fail(change, number):
                 return self.verdict
-            case Short() if change.path != ANSWER and change.call in _FILLS:
+            case Short() if change.path not in (ANSWER, PIPE) and change.call in _FILLS:
                 return Fail(errno.ENOSPC)
         return Continue()
 
@@ -170,5 +170,5 @@ CAN = {
 
 
 def may_fail(change: Change, number: int) -> bool:
-    """Can this call meet this error? An answer goes to no disk."""
-    return change.path != ANSWER and change.call in CAN.get(number, {change.call})
+    """Can this call meet this error? An answer goes to no disk, and neither does what another process is told."""
+    return change.path not in (ANSWER, PIPE) and change.call in CAN.get(number, {change.call})

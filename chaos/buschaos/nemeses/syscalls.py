@@ -42,6 +42,7 @@ from busproof.adapters.child import MARK, Child, Household, carries
 LAUNCH_LIMIT_S = 20.0
 SETTLE_S = 0.05  # a call that blocks for longer than this (a lock) will not change the file before it is let in
 ANSWER = "the answer"
+PIPE = "a pipe"  # to a process that the bus was asked to start: it acts on what it is told
 
 
 class Unavailable(RuntimeError):
@@ -236,11 +237,14 @@ class WatchedChild(Child):
     def _judge_one(self, call: Stopped) -> None:
         watch = self._watch
         path = None if watch is None else _path_watched(call, watch)
+        if watch is not None and path is None and self._spares is not None and _is_told(call):
+            path = PIPE
         if watch is None or path is None or not self._listener.is_alive(call):
             self._listener.let_go(call)
             return
         self._await_last(call)
-        change = Change(len(watch.changes) + 1, call.name, path, call.size(), _steps(call, path, watch))
+        size, steps = (None, ()) if path == PIPE else (call.size(), _steps(call, path, watch))
+        change = Change(len(watch.changes) + 1, call.name, path, size, steps)
         watch.changes.append(change)
         watch.processes.add(call.process())
         verdict = watch.decide(change)
@@ -365,6 +369,13 @@ def _path_watched(call: Stopped, watch: Watch) -> str | None:
         if path == folder or path.startswith(folder + "/"):
             return os.path.relpath(path, folder)
     return None
+
+
+def _is_told(call: Stopped) -> bool:
+    """Is it a write to a pipe, but not of words for people?"""
+    if call.name not in ("write", "writev") or not (path := call.path_of(call.args[0])).startswith("pipe:"):
+        return False
+    return path != os.readlink(f"/proc/{call.tid}/fd/2")
 
 
 def why_unavailable() -> str | None:
