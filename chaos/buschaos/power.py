@@ -133,25 +133,12 @@ class PowerLoss:
         """Record, cut, judge: one session after the other, until there are enough images."""
         result, started = self.result, time.monotonic()
         first, step = self._share
-        for number in range(first, math.ceil(self._images / self._per_session), step):
-            images = min(self._images - number * self._per_session, self._per_session)
-            done = self._sessions.done(number)
-            if done is not None and done.problems:
-                self._tell(done.problems)
-            if done is None and not self._limit.is_over:
-                done = PowerResult(self._durability, sessions=1)
-                try:
-                    self._session(number, images, done)
-                except BaseException:
-                    result.add(done)
-                    result.seconds = time.monotonic() - started
-                    raise
-                if not self._limit.is_over:
-                    self._sessions.add(number, done)
-            if done is not None:
-                result.add(done)
-            if self._limit.is_over:
-                result.left_out += images - (done.checked if done is not None else 0)
+        try:
+            for number in range(first, math.ceil(self._images / self._per_session), step):
+                images = min(self._images - number * self._per_session, self._per_session)
+                self._add(number, images)
+        finally:
+            result.seconds = time.monotonic() - started
         if self._places and not first and not result.doubt:
             after = self._deaths()
             result.deaths, result.after_deaths, result.undying = after.deaths, after.checked, after.undying
@@ -159,6 +146,25 @@ class PowerLoss:
             result.doubt = after.doubt
         result.seconds = time.monotonic() - started
         return result
+
+    def _add(self, number: int, images: int) -> None:
+        """Add one session: an earlier run's, or a new one, of which all is told that is known if it is cut short."""
+        if (done := self._sessions.done(number)) is not None:
+            if done.problems:
+                self._tell(done.problems)
+            self.result.add(done)
+            return
+        new = PowerResult(self._durability)
+        if not self._limit.is_over:
+            new.sessions = 1
+            try:
+                self._session(number, images, new)
+            finally:
+                self.result.add(new)
+        if self._limit.is_over:
+            self.result.left_out += images - new.checked
+        else:
+            self._sessions.add(number, new)
 
     def _session(self, number: int, images: int, result: PowerResult) -> None:
         """One session, and its cuts. The first plays the operations as they are listed, later ones in other orders."""

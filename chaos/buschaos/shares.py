@@ -28,13 +28,20 @@ def cut(
 ) -> tuple[PowerResult, str]:
     """The result of so many processes, each with a fleet of its own, and the reason why they were ended, if they were.
 
-    `new` makes the cutter of a fleet. All can be sent to another process. Raises RunFailed.
+    `new` makes the cutter of a fleet. All can be sent to another process.
+
+    Raises:
+        RunFailed: a process could not tell anything.
+        KeyboardInterrupt: all were interrupted before they had begun.
     """
     if not resumes:
         (new.keywords["out"] / FILE).unlink(missing_ok=True)  # each would remove what the others have written
-    lanes = Lanes[PowerResult](count, progress, time)
+    lanes = Lanes[PowerResult | None](count, progress, time)
     played = lanes.play([partial(_share, opening, new, (number, count)) for number in range(count)])
-    first, *others = (played[number] for number in sorted(played))
+    known = [result for _, result in sorted(played.items()) if result is not None]
+    if not known:
+        raise KeyboardInterrupt
+    first, *others = known
     for other in others:
         first.add(other)
     return first, lanes.why
@@ -42,8 +49,8 @@ def cut(
 
 def _share(
     opening: Opening, new: partial[PowerLoss], share: tuple[int, int], progress: Progress, time: Time
-) -> PowerResult:
-    """All that one of them knows in the end, or when it was interrupted."""
+) -> PowerResult | None:
+    """All that one of them knows in the end, or when it was interrupted; None if it had not begun."""
     problems = list[tuple[Problem, Path]]()
 
     def tell(shown: list[tuple[Problem, Path]]) -> None:
@@ -52,13 +59,18 @@ def _share(
         for problem, _ in shown:
             progress.found(problem, "chaos.power_loss")
 
-    with contextlib.closing(opening()) as fleet:
-        power = new(fleet, share=share, resumes=True, limit=time, tell=tell)
-        try:
+    power: PowerLoss | None = None
+    try:
+        with contextlib.closing(opening()) as fleet:
+            power = new(fleet, share=share, resumes=True, limit=time, tell=tell)
             power.run()
-        except KeyboardInterrupt:
-            pass
-        except (RunFailed, DoorError) as error:
-            power.result.doubt = f"it broke off: {reason(error)}"
+    except KeyboardInterrupt:
+        if power is None:
+            return None
+    except (RunFailed, DoorError) as error:
+        if power is None:
+            raise
+        power.result.doubt = f"it broke off: {reason(error)}"
+    assert power is not None
     power.result.problems = problems
     return power.result

@@ -182,6 +182,15 @@ def test_an_acknowledgement_that_looks_before_it_sets_is_found_by_one_of_less(
     assert any("last_acked_seq 7 became 6" in problem for problem in told(found))
 
 
+def test_an_archive_that_looked_before_it_had_the_lock_takes_what_a_newcomer_was_shown(
+    tmp_path: Path, faulty: Callable[[str], str]
+) -> None:
+    """The peer's earlier answer tells it: state and last answer are those of an archive that came first."""
+    peer = "a first ack, a poll, and a poll later"
+    found = play_one(faulty("worker/archives_by_an_old_look"), tmp_path, "archive", peer, parse("2:hold"))
+    assert any("as in neither order" in problem for problem in told(found))
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("system", HELD)
 def test_every_pair_that_nobody_named_ends_as_in_one_of_two_orders(system: str, tmp_path: Path) -> None:

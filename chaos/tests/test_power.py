@@ -172,7 +172,8 @@ def test_processes_that_share_the_sessions_find_what_one_finds(
     """The same disks, the same losses, the same problems, each once; and a later run believes all of them."""
     spec = faulty(bus) if bus else reference("worker")
     how: dict[str, Any] = {"images": 12, "per_session": 5, "deaths": 0, "seed": 3}
-    (tmp_path / "one").mkdir(), (tmp_path / "two").mkdir()
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
     alone = play(spec, tmp_path / "one", **how)
     new = partial(PowerLoss, out=tmp_path / "two", **how)
     opening = partial(Fleet, [spec], system="worker")

@@ -44,9 +44,12 @@ def test_a_pass_that_is_cut_short_is_finished_by_the_next(tmp_path: Path, at: st
     assert result == []
 
 
-@pytest.mark.parametrize(("name", "at"), [("spawn", "38:kill"), ("spawn", "49:kill"), ("release", "28:kill")])
+@pytest.mark.parametrize(
+    ("name", "at"), [("spawn", "38:kill"), ("spawn", "49:kill"), ("spawn", "50:kill"), ("release", "28:kill")]
+)
 def test_who_was_started_is_known_and_ended_wherever_the_orchestrator_died(tmp_path: Path, name: str, at: str) -> None:
-    """A spawn about to write its process down, and about to become the program; a release between two signals."""
+    """A spawn about to write its process down, to let its gate go, and to become the program; a release between two
+    signals."""
     (result,) = play_one(tmp_path, parse(at), name)
     assert result == []
 
@@ -73,6 +76,7 @@ def play_one(out: Path, at: Point, name: str = "scan") -> list[list[str]]:
     [
         ("relay/a_copy_has_two_names", "scan", "76:kill", "is half done: copies"),
         ("relay/goes_before_it_is_known", "spawn", "44:kill", "is half done: begun"),
+        ("relay/believes_a_recorded_pid", "spawn", "49:kill", "is half done: agents"),
     ],
 )
 def test_a_planted_fault_is_found_at_its_write_point(

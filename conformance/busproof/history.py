@@ -33,7 +33,7 @@ from busproof.protocol import Contract
 from busproof.words import reason
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_encode = json.JSONEncoder(separators=(",", ":")).encode  # made once: `json.dumps` with options makes one a call
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 EventType = Literal["header", "invoke", "ok", "fail", "info", "state", "nemesis", "footer"]
 STATE_OPS = ("dump", "read_export")

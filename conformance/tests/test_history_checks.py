@@ -52,6 +52,15 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return history
 
 
+def test_whom_a_message_is_for_is_known_from_its_sending(recorded: Callable[[str], Path]) -> None:
+    """It is the one that the final state tells."""
+    facts = extract(read(recorded("worker")), SYSTEMS["worker"].facts)
+    stored = {row.id: row.addressee for row in facts.stored}
+    sent = {one.id: one.addressee for one in facts.appended if one.outcome == "ok" and one.id in stored}
+    assert sent == {id_: stored[id_] for id_ in sent}
+    assert {None} < set(sent.values())
+
+
 def archived(tmp_path: Path, *, leaves_out: int | None = None) -> list[tuple[str, str, int]]:
     """What is found where four are published, bob reads all, they are archived, and a newcomer comes with a fifth.
 

@@ -237,7 +237,7 @@ class WatchedChild(Child):
     def _judge_one(self, call: Stopped) -> None:
         watch = self._watch
         path = None if watch is None else _path_watched(call, watch)
-        if watch is not None and path is None and self._spares is not None and _is_told(call):
+        if watch is not None and path is None and self._spares is not None and _tells_a_program(call):
             path = PIPE
         if watch is None or path is None or not self._listener.is_alive(call):
             self._listener.let_go(call)
@@ -371,8 +371,8 @@ def _path_watched(call: Stopped, watch: Watch) -> str | None:
     return None
 
 
-def _is_told(call: Stopped) -> bool:
-    """Is it a write to a pipe, but not of words for people?"""
+def _tells_a_program(call: Stopped) -> bool:
+    """Is it a write to a pipe other than stderr?"""
     if call.name not in ("write", "writev") or not (path := call.path_of(call.args[0])).startswith("pipe:"):
         return False
     return path != os.readlink(f"/proc/{call.tid}/fd/2")

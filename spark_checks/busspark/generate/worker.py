@@ -81,7 +81,7 @@ class Worker:
             return "try_claim_task", {"agent_id": agent, "task_id": task}
         self._ids += 1
         to = f"agent-{rng.randrange(AGENTS)}" if rng.random() < 0.8 else None
-        return "publish", {"message": {"id": f"m{self._ids}", "from_agent": agent, "to_agent": to}}
+        return "publish", {"message": {"id": f"m{self._ids}", "type": "note", "to": to}}
 
     def columns(self, call: Call, reply: dict[str, Any] | None) -> dict[str, Any]:
         """The columns that the contract of the system has."""
@@ -122,7 +122,7 @@ class Worker:
     def _publish(self, message: dict[str, Any]) -> dict[str, Any]:
         id_ = message["id"]
         if id_ not in self._given:
-            self._append(id_, message["to_agent"])
+            self._append(id_, message["to"])
             if len(self._given) > 1_000:
                 self._given.pop(next(iter(self._given)))
         return {"id": id_, "seq": self._given[id_]}

@@ -22,7 +22,7 @@ def of_call(call: Call) -> Iterator[Fact]:
     if op == "publish":
         message = as_row(params.get("message"))
         given = text(message.get("id"))
-        to = text(message.get("to_agent"))
+        to = text(message.get("to"))
         yield _appended(call, given, first(text(reply.get("id")), given), number(reply.get("seq")), to)
     elif op == "publish_many":
         yield from _batch(call)
@@ -48,7 +48,7 @@ def _batch(call: Call) -> Iterator[Appended]:
         name = text(message.get("id"))
         id_ = first(text(ids[place]) if place < len(ids) else None, name)
         seq = number(seqs[place]) if place < len(seqs) else None
-        yield _appended(call, name, id_, seq, text(message.get("to_agent")))
+        yield _appended(call, name, id_, seq, text(message.get("to")))
 
 
 def _read(call: Call) -> Iterator[Fact]:
