@@ -54,6 +54,13 @@ BROKEN = {
         hold("renew", "a", 4, LEASE_MS - 1, end=10),
         hold("claim", "a", 11, LEASE_MS + 2),
     ),
+    "granted before the end of the one of two at once that came last": (
+        {"overlap"},
+        hold("claim", "a", 1, 100, end=9),
+        hold("claim", "b", 3, 90),
+        hold("release", "b", 5, 95),
+        hold("claim", "c", 10, LEASE_MS),
+    ),
     "both told at once": ({"overlap"}, replace(A_CLAIMS, end=9), hold("claim", "b", 3, 1)),
     "refused 1 ms after its end": (
         {"refused_though_free"},

@@ -65,12 +65,20 @@ def _is_possible(hold: Hold) -> bool:
 def _grants(holds: list[Hold], *, may_repeat: bool) -> list[Witness]:
     """Grants against those that had returned before they began: merges both by event, returns first.
 
-    Any of the grants that overlapped in time may be the last, and one that a grant may follow excuses it. A renewal
-    cannot have come last if another claim was granted meanwhile and its holder claimed nothing since: it was earlier.
+    Any of the grants that overlapped in time may be the last, and one that a grant may follow excuses it. But a renewal
+    was earlier than another's claim granted meanwhile if its holder claimed nothing since; and of two claims, the one
+    that the other's lease forbids to follow.
     """
     claims = _Latest([hold for hold in holds if hold.op == "claim" and _is_possible(hold)])
     held = [hold for hold in holds if _is_granted(hold) and hold.op != "release"]
     ends = _Ends(holds)
+
+    def came_before(one: Hold, other: Hold) -> bool:
+        if one.op == "renew" and other.op == "claim":
+            # Only an agent that has claimed the key after the grant can renew it after the grant.
+            return one.holder != other.holder and claims.latest(one.holder, one.end) <= other.begin
+        return (one.op, other.op) == ("claim", "claim") and _forbids(other, one, ends, may_repeat=may_repeat)
+
     witnesses = []
     lasts: list[Hold] = []
     best: Hold | None = None  # the grant with the highest token so far
@@ -84,19 +92,11 @@ def _grants(holds: list[Hold], *, may_repeat: bool) -> list[Witness]:
         elif not is_begin:
             lasts = [*(last for last in lasts if last.end > hold.begin), hold]
             if len(lasts) > 1:
-                lasts = [one for one in lasts if not any(_came_before(one, other, claims) for other in lasts)]
+                sure = (one for one in lasts if not any(came_before(one, other) for other in lasts))
+                lasts = list(sure) or lasts
             if hold.op == "claim" and hold.token is not None and (best is None or hold.token > (best.token or 0)):
                 best = hold
     return witnesses + _at_once([hold for hold in held if hold.op == "claim"], ends, may_repeat=may_repeat)
-
-
-def _came_before(renewal: Hold, grant: Hold, claims: _Latest) -> bool:
-    """Only an agent that has claimed the key after the grant can renew it after the grant."""
-    return (
-        (renewal.op, grant.op) == ("renew", "claim")
-        and renewal.holder != grant.holder
-        and claims.latest(renewal.holder, renewal.end) <= grant.begin
-    )
 
 
 def _moments(held: list[Hold]) -> list[tuple[int, bool, Hold]]:
@@ -116,12 +116,17 @@ def _at_once(grants: list[Hold], ends: _Ends, *, may_repeat: bool) -> list[Witne
     for later in sorted(grants, key=lambda grant: grant.begin):
         still_open = [grant for grant in still_open if grant.end > later.begin]
         for grant in still_open:
-            if (may_repeat and grant.holder == later.holder) or None in (grant.until_ms, later.until_ms):
-                continue
-            if not _may_precede(grant, later, ends) and not _may_precede(later, grant, ends):
+            both = (grant, later), (later, grant)
+            if all(_forbids(one, other, ends, may_repeat=may_repeat) for one, other in both):
                 found.append(Witness((grant.end, later.end), "overlap", grant.until_ms or 0, later.at_ms))
         still_open.append(later)
     return found
+
+
+def _forbids(one: Hold, other: Hold, ends: _Ends, *, may_repeat: bool) -> bool:
+    """Does the lease of one claim forbid another to follow?"""
+    is_own = may_repeat and one.holder == other.holder
+    return one.until_ms is not None and not is_own and not _may_precede(one, other, ends)
 
 
 def _may_precede(one: Hold, other: Hold, ends: _Ends) -> bool:
