@@ -388,6 +388,7 @@ def _header(settings: Settings, drawn: plan.Plan, fleet: Fleet) -> dict[str, Any
     digest = hashlib.sha256(json.dumps(drawn.as_json(), sort_keys=True).encode()).hexdigest()
     return {
         "plan": {"seed": drawn.seed, "kills": drawn.kills, "rounds": drawn.rounds, "sha256": digest},
+        "options": {},
         "bus": settings.specs,
         "hello": [hello.model_dump() for hello in fleet.hellos],
     }

@@ -1,8 +1,8 @@
 """A closer look at the suspects: their facts come to this process, and the check itself judges them.
 
-Small runs come together, so that hundreds of them cost one query per stream. For the leases of a large run, its suspect
-keys come. For other checks, only the rows that can matter come (`narrow`) if the streams are files of this machine; if
-they are not, the streams that the checks look at.
+Small runs come together, so that hundreds of them cost one query per stream. For leases and contents of a large run,
+its suspect keys come. For other checks, only the rows that can matter come (`narrow`) if the streams are files of this
+machine; if they are not, the streams that the checks look at.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from busproof.checks import Check, Facts, Verdict, lease
+from busproof.checks import Check, Facts, Verdict, content, lease
 from busproof.checks.facts import FACTS, About, Malformed
 from busspark.known import KNOWN
 from busspark.narrow.database import opened
@@ -56,7 +56,7 @@ class Closer:
     def look(self, run: str, check: Check) -> Verdict:
         """The verdict of the check."""
         about, suspicion = self._runs[run]
-        of_keys = check in (lease.check, lease.check_deliveries) and suspicion.knows(r.HOLD, r.ADDRESSEE)
+        of_keys = check in _BY_KEY and suspicion.knows(*_BY_KEY[check])
         if run in self._small:
             facts = self._facts.get(run, Facts())
         elif self._here is not None and can_judge([check]) and not of_keys:
@@ -69,15 +69,22 @@ class Closer:
         return check(facts)
 
 
+_BY_KEY = {content.check: (r.CONTENT,), **dict.fromkeys((lease.check, lease.check_deliveries), (r.HOLD, r.ADDRESSEE))}
+
+
 def _looks_at(check: Check) -> tuple[str, ...]:
     return KNOWN[check].looks_at if check in KNOWN else _ALL
 
 
 def _of_keys(streams: Mapping[str, DataFrame], suspicion: Suspicion) -> dict[str, DataFrame]:
     """Only the facts of suspect keys: no other key has to do with them."""
+    if "contents" in streams:
+        return {"contents": streams["contents"].where(_among(r.CONTENT, "lane, message", suspicion.keys[r.CONTENT]))}
     held, to = suspicion.keys[r.HOLD], suspicion.keys[r.ADDRESSEE]
     found = dict(streams)
     found["holds"] = streams["holds"].where(f"{_among(r.HOLD, 'lane, key', held)} OR {_among(r.ADDRESSEE, 'key', to)}")
+    if "delivered" in streams:
+        found["delivered"] = streams["delivered"].where(_among(r.HOLD, "lane, id", held))
     if "appended" in streams:
         found["appended"] = streams["appended"].where(_among(r.ADDRESSEE, "id", to))
     return found

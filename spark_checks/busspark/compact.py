@@ -30,7 +30,7 @@ from busproof.systems import SYSTEMS
 
 ROWS_HELD = 5_000  # of one stream as objects, few enough for a core's cache
 TABLES_HELD = 10  # of those as columns, before they go to disk together
-FORMAT = 4  # streams of another lack something, and are made anew
+FORMAT = 5  # streams of another lack something, and are made anew
 STATES = ("stored", "positions", "exported", "exports")  # a later dump or look at the export replaces them
 _TYPES = {int: pa.int64(), str: pa.string(), bool: pa.bool_()}
 
@@ -189,6 +189,8 @@ def _special(name: str, table: pa.Table) -> dict[str, int]:
     if name == "appended":
         is_told = (pc.field("name").is_valid() | pc.field("id").is_valid()) & pc.field("seq").is_valid()
         return {"acknowledged": len(table.filter((pc.field("outcome") == "ok") & is_told))}
+    if name == "contents":
+        return {"shown": len(table.filter(~pc.field("is_sent")))}
     if name == "holds":
         return {"claims": len(table.filter((pc.field("op") == "claim") & pc.field("granted")))}
     return {}

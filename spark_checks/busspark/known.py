@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from busproof.checks import Check, acks, dead_letters, durable, export, lease, order, polls, receives, syncs
+from busproof.checks import Check, acks, content, dead_letters, durable, export, lease, order, polls, receives, syncs
 from busspark.narrow import acks as narrow_acks
+from busspark.narrow import content as narrow_content
 from busspark.narrow import durable as narrow_durable
 from busspark.narrow import export as narrow_export
 from busspark.narrow import order as narrow_order
@@ -15,7 +16,7 @@ from busspark.narrow import receives as narrow_receives
 from busspark.narrow.database import Database
 
 # The suspicions of the screen: one bit per group of checks.
-ORDER, DURABLE, READS, ACKS, LEASE, EXPORT, LETTERS, UNINVITED = (1 << n for n in range(8))
+ORDER, DURABLE, READS, ACKS, LEASE, EXPORT, LETTERS, UNINVITED, CONTENT = (1 << n for n in range(9))
 _OF_READS = ("reads", "delivered", "stored", "appended", "acked", "jumps")
 
 
@@ -34,6 +35,7 @@ KNOWN: dict[Check, Known] = {
     order.check: Known("acknowledged", ORDER, ("appended", "stored"), narrow_order.narrowed),
     order.check_dense: Known("acknowledged", ORDER, ("appended", "stored"), narrow_order.narrowed_dense),
     durable.check: Known("appended", DURABLE | UNINVITED, ("appended", "stored"), narrow_durable.narrowed),
+    content.check: Known("shown", CONTENT, ("contents",), narrow_content.narrowed),
     polls.check: Known("reads", READS, _OF_READS, narrow_polls.narrowed),
     syncs.check: Known(
         "reads", READS, _OF_READS, dict.fromkeys(("reads", "delivered", "jumps", "stored", "appended"), "lane")
@@ -42,7 +44,10 @@ KNOWN: dict[Check, Known] = {
     acks.check: Known("acked", ACKS, (*_OF_READS, "positions"), narrow_acks.narrowed),
     lease.check: Known("holds", LEASE, ("holds",), {"holds": "key"}),
     lease.check_deliveries: Known(
-        "claims", LEASE, ("holds", "appended", "redriven"), {"holds": "key", "appended": "id", "redriven": "key"}
+        "claims",
+        LEASE,
+        ("holds", "appended", "redriven", "delivered"),
+        {"holds": "key", "appended": "id", "redriven": "key", "delivered": "id"},
     ),
     export.check: Known("exported", EXPORT, ("exported", "exports", "stored"), narrow_export.narrowed),
     dead_letters.check: Known(

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
 from busproof.checks import Check, Facts, lease
-from busproof.checks.facts import FACTS, About, Hold
+from busproof.checks.facts import FACTS, About, Delivered, Hold
 from busproof.systems import SYSTEMS
 from busspark.compact import compact
 from busspark.generate.logs import Logs
@@ -31,7 +31,7 @@ BUSES: tuple[type[Logs | Topics | Worker], ...] = (Relay, Timeline, Topics, Work
 HOLDERS = ("ada", "bob", "cyd")
 KEYS, ALTERED, LEASE_MS = 6_000, 0.7, 15
 RUN = "a run"
-STREAMS = ("holds", "appended")
+STREAMS = ("holds", "appended", "delivered")
 ABOUT = About(is_whole=True, dump_at=None, newest_ms=None)
 
 
@@ -118,6 +118,8 @@ def _altered(rng: random.Random, holds: list[Hold]) -> list[Hold]:
             {"at_ms": one.at_ms + 30, "at_ms_min": one.at_ms_min + 30},
             {"token": one.token and max(one.token - rng.randint(1, 2), 0)},
             {"op": rng.choice(("claim", "renew", "release"))},
+            {"op": "release", "outcome": "ok", "granted": True, "is_final": True},
+            {"due_ms": one.until_ms and one.until_ms + rng.choice((-1, 0, 1))},
             {"outcome": "info", "granted": None, "token": None, "until_ms": None},
         )
     )
@@ -141,10 +143,20 @@ def _held_before(key: str) -> list[Hold]:
     ]
 
 
-def _streams(spark: SparkSession, of_key: Mapping[str, list[Hold]]) -> dict[str, DataFrame]:
+def _shown(rng: random.Random, key: str) -> list[Delivered]:
+    """It is shown to its reader, somewhen."""
+    at = 2 * rng.randint(1, 1_000)
+    row = Delivered(at + 1, 0, key, None, None, None, True, None, None, lane="", reader="ada", begin=at)
+    return [row] if rng.random() < 0.3 else []
+
+
+def _streams(spark: SparkSession, facts: Iterable[Facts]) -> dict[str, DataFrame]:
     schema = {name: StructType([StructField("run", StringType()), *fact_schema(FACTS[name])]) for name in STREAMS}
-    holds = [(RUN, *msgspec.structs.astuple(hold)) for holds in of_key.values() for hold in holds]
-    return {name: spark.createDataFrame(holds if name == "holds" else [], of) for name, of in schema.items()}
+    rows: dict[str, list[tuple[object, ...]]] = {name: [] for name in STREAMS}
+    for one in facts:
+        for name in STREAMS:
+            rows[name] += [(RUN, *msgspec.structs.astuple(fact)) for fact in getattr(one, name)]
+    return {name: spark.createDataFrame(rows[name], of) for name, of in schema.items()}
 
 
 def _hashes(spark: SparkSession, keys: Iterable[str]) -> dict[str, int]:
@@ -160,10 +172,17 @@ def test_every_key_that_the_check_blames_is_suspect(spark: SparkSession, check: 
     of_key = {f"key-{n}": _calls(rng, f"key-{n}") for n in range(KEYS)}
     altered = {key: _altered(rng, holds) for key, holds in of_key.items() if rng.random() < ALTERED}
     sound, of_key = of_key.keys() - altered.keys(), of_key | altered | {"held before": _held_before("held before")}
-    blamed = {key for key, holds in of_key.items() if check(Facts(about=[ABOUT], holds=holds)).witnesses}
-    keys = _suspicion(_streams(spark, of_key), {check}).keys[r.HOLD]
+    facts = {
+        key: Facts(about=[ABOUT], holds=holds, delivered=_shown(rng, key) if check is lease.check_deliveries else [])
+        for key, holds in of_key.items()
+    }
+    found = {key: {witness.kind for witness in check(one).witnesses} for key, one in facts.items()}
+    blamed = {key for key, kinds in found.items() if kinds}
+    assert "lease_too_short" in set().union(*found.values())
+    keys = _suspicion(_streams(spark, facts.values()), {check}).keys[r.HOLD]
     suspects = {key for key, hashed in _hashes(spark, of_key).items() if hashed in keys}
     assert len(blamed) > KEYS / 10
+    assert (check is lease.check_deliveries) == ("shown_after_done" in set().union(*found.values()))
     assert "held before" in blamed
     assert blamed <= suspects
     if check is lease.check:

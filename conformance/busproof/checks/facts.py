@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+CHAIN = "chain of "  # and a lane: the lane of its links
 NO_DUMP = "the history has no final dump"
 
 
@@ -105,6 +106,7 @@ class Delivered(Fact):
     prev: int | None = None  # the seq that stands before it in the answer, or the cursor; None: nobody knows
     prev_priority: int | None = None
     prev_sent_at: str | None = None
+    begin: int | None = None  # of its read
 
 
 class Jump(Fact):
@@ -158,6 +160,7 @@ class Hold(Fact):
     at_ms_min: int
     at_ms: int
     is_final: bool  # a release after which there is nothing left to claim
+    due_ms: int | None = None  # the lease must run until then at least; None: nobody knows
 
 
 class Failed(Fact):
@@ -188,6 +191,21 @@ class Export(Fact):
 
     at: int
     torn: bool
+
+
+class Content(Fact):
+    """The content of a message, or of a link of a hash chain, as it was sent, shown to a reader, or stood in a state.
+
+    If it was shown before, it may be left out.
+
+    `digest`: None if nobody knows what its sender wrote.
+    """
+
+    lane: str
+    message: str  # as in Appended
+    end: int
+    is_sent: bool
+    digest: int | None
 
 
 class Malformed(Fact):
@@ -233,6 +251,7 @@ FACTS: dict[str, type] = {
     "redriven": Redriven,
     "exported": Exported,
     "exports": Export,
+    "contents": Content,
     "malformed": Malformed,
     "about": About,
 }
@@ -253,6 +272,7 @@ class Facts(msgspec.Struct):
     redriven: list[Redriven] = msgspec.field(default_factory=list)
     exported: list[Exported] = msgspec.field(default_factory=list)
     exports: list[Export] = msgspec.field(default_factory=list)
+    contents: list[Content] = msgspec.field(default_factory=list)
     malformed: list[Malformed] = msgspec.field(default_factory=list)
     about: list[About] = msgspec.field(default_factory=lambda: [About(True, None, None)])
 

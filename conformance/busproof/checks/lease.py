@@ -19,6 +19,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 
+from busproof.checks.calls import NEVER
 from busproof.checks.facts import Facts, Hold
 from busproof.checks.verdict import Verdict, Witness, judged
 
@@ -30,13 +31,14 @@ def check(facts: Facts) -> Verdict:
     witnesses = []
     for holds in _by_key(facts).values():
         witnesses += _grants(holds, may_repeat=True) + _refusals(holds) + _strangers(holds)
+    witnesses += _too_short(facts)
     return judged("lease", witnesses, len(facts.holds), facts.known.unknown_because)
 
 
 def check_deliveries(facts: Facts) -> Verdict:
     """Every claim is a hold of its own, by its addressee; a done delivery is over, and refusals have many reasons."""
     redriven = {one.key for one in facts.redriven}
-    witnesses = _stolen(facts)
+    witnesses = _stolen(facts) + _too_short(facts) + _shown_after_the_end(facts)
     for (_, key), holds in _by_key(facts).items():
         found = _grants(holds, may_repeat=False) + _after_the_end(holds) + _never_claimed(holds)
         witnesses += [one for one in found if one.kind != "token_not_rising" or key not in redriven]
@@ -97,6 +99,15 @@ def _grants(holds: list[Hold], *, may_repeat: bool) -> list[Witness]:
             if hold.op == "claim" and hold.token is not None and (best is None or hold.token > (best.token or 0)):
                 best = hold
     return witnesses + _at_once([hold for hold in held if hold.op == "claim"], ends, may_repeat=may_repeat)
+
+
+def _too_short(facts: Facts) -> list[Witness]:
+    """A grant runs for the time that leases have on this bus, by the clock of its session."""
+    return [
+        Witness((hold.end,), "lease_too_short", hold.until_ms, hold.due_ms)
+        for hold in facts.holds
+        if hold.due_ms is not None and hold.until_ms is not None and hold.until_ms < hold.due_ms
+    ]
 
 
 def _moments(held: list[Hold]) -> list[tuple[int, bool, Hold]]:
@@ -258,6 +269,18 @@ def _stolen(facts: Facts) -> list[Witness]:
         and _is_granted(hold)
         and hold.key in addressees
         and addressees[hold.key].isdisjoint((None, hold.holder))
+    ]
+
+
+def _shown_after_the_end(facts: Facts) -> list[Witness]:
+    done: dict[Key, int] = {}
+    for hold in facts.holds:
+        if hold.is_final:
+            done[hold.lane, hold.key] = min(hold.end, done.get((hold.lane, hold.key), hold.end))
+    return [
+        Witness((done[row.lane, row.id], row.end), "shown_after_done")
+        for row in facts.delivered
+        if row.id is not None and row.lane is not None and (row.begin or 0) > done.get((row.lane, row.id), NEVER)
     ]
 
 

@@ -25,7 +25,7 @@ def check(facts: Facts) -> Verdict:
                 witnesses.append(Witness((read.end,), "misreceived", row.place))
             if not row.is_asked:
                 witnesses.append(Witness((read.end,), "channel_not_asked", row.place))
-            if row.id not in sent and None not in sent:
+            if row.id is not None and row.id not in sent and None not in sent:
                 witnesses.append(Witness((read.end,), "received_from_nobody", row.place))
         if len({row.id for row in rows}) < len(rows):
             witnesses.append(Witness((read.end,), "received_twice", len(rows), len({row.id for row in rows})))

@@ -24,6 +24,10 @@ WHY = {
     "row_doubled": "a message stands {a} times in the final state",
     "phantom": "the final state holds a message that nobody sent (seq {a}; 0: none told)",
     "refused_but_stored": "a send that was certainly refused is in the final state (seq {a}; 0: none told)",
+    # content
+    "altered": "a message holds other content than any that was sent under its name",
+    "differs": "a message holds other content here than where it was first shown",
+    "chain_broken": "the hash of a message is not the one that its fields have, or that the next one follows",
     # polls and syncs
     "unordered": "an answer holds seq {b} after seq {a}",
     "misdelivered": "a poll delivered seq {a}, which is addressed to another agent",
@@ -48,6 +52,8 @@ WHY = {
     "released_after_retake": "a release was granted after the key had been granted to another",
     "claimed_by_another": "a message was claimed by an agent that is not its addressee",
     "claimed_after_done": "a message was claimed after it had been completed",
+    "shown_after_done": "a message was shown to its reader after that had completed it",
+    "lease_too_short": "a lease was granted until {a} ms, and had to run until {b} ms",
     # export
     "export_doubled": "seq {a} stands {b} times in the export",
     "export_unordered": "seq {b} stands after seq {a} in the export",

@@ -47,7 +47,7 @@ def play(workload: Workload, fleet: Fleet, *, seed: int, calls: int, into: Path)
     """Draw, play, record; ends with a last look at everything. Returns the history file."""
     nouns = {*fleet.hello.nouns, *fleet.hello.features}
     plan = workload.draw(seed, calls, nouns)
-    header = {"workload": {"seed": seed, "calls": calls}, "bus": fleet.hello.model_dump()}
+    header = {"workload": {"seed": seed, "calls": calls}, "options": {}, "bus": fleet.hello.model_dump()}
     recorder = Recorder(into, run=f"workload-{seed}", system=fleet.system, header=header)
     with scratch() as folder, contextlib.closing(recorder):
         store = folder / "store"

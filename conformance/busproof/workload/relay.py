@@ -84,11 +84,12 @@ def _send(session: Session, store: Path, message: dict[str, Any]) -> tuple[dict[
     agent, number = message["agent"], message["number"]
     now_ms = T0_MS if session.now_ms is None else session.now_ms
     stem = f"{now_ms * MS + number}-{number:08x}"
-    params = {"agent": agent, "to": message["to"], "id": f"{agent}/{stem}"}
+    body = f"{number} {'x' * message['bytes']}"
+    params = {"agent": agent, "to": message["to"], "id": f"{agent}/{stem}", "body": body}
     process = 1 + AGENTS.index(agent)
     session.recorder.record("invoke", process=process, op="send", agent=agent, value=params)
     to = "*" if len(message["to"]) > 1 else message["to"][0]
-    data = f"TO: {to}\n\n{'x' * message['bytes']}"
+    data = f"TO: {to}\n\n{body}"
 
     def write() -> None:
         with closing(RelayHand(store, f"{process}-{number}")) as hand:
@@ -122,12 +123,14 @@ def _sent_as(row: dict[str, Any]) -> str:
 
 def _delivered(reader: str, data: bytes, names: dict[str, str]) -> dict[str, Any]:
     """A copy, by the ID in its header; a copy without one is a message that nobody sent."""
-    head = data.decode(errors="replace").partition("\n\n")[0].split("\n")
+    headers, _, body = data.decode(errors="replace").partition("\n\n")
+    head = headers.split("\n")
     told = [line.removeprefix("ID: ") for line in head if line.startswith("ID: ")]
     return {
         "lane": f"inbox {reader}",
         "id": names.get(told[0], told[0]) if told else json.dumps(head)[:200],
         "seq": None,
+        "body": body,
     }
 
 

@@ -56,7 +56,7 @@ def _step(
         key |= {"type": "request", "agent": agent, "service": rng.choice(SERVICES), "backend": "local"}
         params = {
             "key": key | {"operation": "do", "sequence": rng.randint(0, 3)},
-            "payload": "x" * rng.choice([1, 999]),
+            "payload": name + "x" * rng.choice([1, 999]),
         }
     sent.append(params)
     return Step("send", params)

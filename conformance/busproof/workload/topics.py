@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
 from typing import Any
@@ -21,17 +22,17 @@ def draw(seed: int, calls: int, nouns: set[str]) -> Plan:
     """The whole plan, a pure function of its arguments; the first step of each session is to join."""
     rng = random.Random(seed)
     per_session = max(2, calls // (PHASES * len(AGENTS)))
-    numbers = iter(range(10**9))
+    numbers = itertools.count()
     plan = [[[_step(rng, numbers) for _ in range(per_session)] for _ in AGENTS] for _ in range(PHASES)]
     for steps in plan[0]:
         steps.insert(0, Step("join", {}))
     return plan
 
 
-def _step(rng: random.Random, numbers: object) -> Step:
+def _step(rng: random.Random, numbers: itertools.count[int]) -> Step:
     items = [
-        {"content_markdown": "x" * rng.choice([1, 40, 900]), "client_message_id": f"m{next(numbers)}"}  # type: ignore[call-overload]
-        for _ in range(rng.choice([0, 0, 1, 1, 1, 2, 5]))
+        {"content_markdown": f"m{number}" + "x" * rng.choice([1, 40, 900]), "client_message_id": f"m{number}"}
+        for number in itertools.islice(numbers, rng.choice([0, 0, 1, 1, 1, 2, 5]))
     ]
     again = bool(items) and rng.random() < 0.1
     wait = 1 if rng.random() < 0.02 else 0
@@ -97,7 +98,16 @@ def finish(first: Session, sessions: list[Session], recorder: Recorder, store: P
                 has_more = bool(reply["received"])
     except DoorError:
         return  # no dump: the checks that need it are unknown
-    kept = ("topic_id", "seq", "message_id", "sender", "client_message_id")
+    kept = (
+        "topic_id",
+        "seq",
+        "message_id",
+        "sender",
+        "message_type",
+        "reply_to",
+        "content_markdown",
+        "client_message_id",
+    )
     state = {"messages": [{key: message[key] for key in kept} for message in messages]}
     process = len(sessions)
     recorder.record("invoke", process=process, op="dump", agent="auditor", value={})

@@ -69,7 +69,11 @@ def _step(rng: random.Random, kind: str, name: str, sent: list[dict[str, Any]]) 
 
 def _message(rng: random.Random, name: str) -> dict[str, Any]:
     size = rng.choice([0, 0, 10, 200, 5000])
-    message: dict[str, Any] = {"id": name, "type": rng.choice(["note", "task_done"]), "payload": {"fill": "x" * size}}
+    message: dict[str, Any] = {
+        "id": name,
+        "type": rng.choice(["note", "task_done"]),
+        "payload": {"of": name, "fill": "x" * size},
+    }
     if rng.random() < 0.6:
         message["to"] = rng.choice(AGENTS)
     return message

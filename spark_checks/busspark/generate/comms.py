@@ -22,6 +22,7 @@ CHANNELS = ["general", "urgent"]
 class _Message:
     id: str
     to: str
+    sender: str
     priority: int
     sent_at: str
     claims: int = 0
@@ -36,6 +37,9 @@ class _Message:
             "priority": self.priority,
             "timestamp": self.sent_at,
             "channel": "general",
+            "from_agent": self.sender,
+            "type": "note",
+            "payload": {"of": self.id},
         }
 
 
@@ -52,6 +56,7 @@ class Comms:
         "channel_not_asked",
         "received_from_nobody",
         "received_twice",
+        "altered",
         "out_of_order",
         "overlap",
         "token_not_rising",
@@ -68,7 +73,7 @@ class Comms:
         self._ids: list[str] = []  # of the final state
         self._dead: list[tuple[str, bool]] = []  # id, and whether all its failures were told
         self._unsure: set[str] = set()  # named by calls that nobody answered
-        self._sent = 0
+        self._sent = self._alterations = 0
 
     def draw(self, agent: str, rng: random.Random) -> Call:
         """Agents do the claimed work, and look for more; some ask for messages that are not theirs, or are over."""
@@ -89,7 +94,7 @@ class Comms:
         self._sent += 1
         to = f"agent-{rng.randrange(AGENTS)}"
         told = {"message_id": f"m{self._sent}", "to_agent": to, "priority": rng.randrange(10), "ttl_seconds": None}
-        return "send_message", told
+        return "send_message", {**told, "message_type": "note", "payload": {"of": f"m{self._sent}"}}
 
     def columns(self, call: Call, reply: dict[str, Any] | None) -> dict[str, Any]:
         """The columns that the contract of the system has."""
@@ -103,7 +108,7 @@ class Comms:
         """One call."""
         op, params = call
         if op == "send_message":
-            return self._send(params, now_ms)
+            return self._send(agent, params, now_ms)
         if op == "receive_messages":
             first = heapq.nsmallest(LIMIT, self._pending[agent].values(), key=lambda one: (-one.priority, one.sent_at))
             return {"messages": [one.told() for one in first]}
@@ -112,10 +117,10 @@ class Comms:
             return self._claim(agent, message, now_ms)
         return self._complete(agent, message, is_failed="error" in params)
 
-    def _send(self, params: dict[str, Any], now_ms: int) -> dict[str, Any]:
+    def _send(self, agent: str, params: dict[str, Any], now_ms: int) -> dict[str, Any]:
         id_, to = params["message_id"], params["to_agent"]
         if id_ not in self._messages:
-            message = _Message(id_, to, params["priority"], f"{now_ms:015}")
+            message = _Message(id_, to, agent, params["priority"], f"{now_ms:015}")
             self._messages[id_] = self._pending[to][id_] = message
             self._ids.append(id_)
         return {"message_id": id_}
@@ -201,8 +206,13 @@ class Comms:
             rows.reverse()
         elif kind == "misreceived":
             first["to_agent"] = "somebody else"
+            return Fault(kind, 0, 0, ("altered",))
         elif kind == "channel_not_asked":
             first["channel"] = "private"
+            return Fault(kind, 0, 0, ("altered",))
+        elif kind == "altered":
+            self._alterations += 1
+            first["payload"] = {"of": self._alterations}
         elif kind == "received_from_nobody":
             first["id"] = f"nobody's-{first['id']}"
         else:

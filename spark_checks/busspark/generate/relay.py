@@ -19,7 +19,7 @@ class Relay(Logs):
     def _message(self, agent: str, name: str, rng: random.Random) -> dict[str, Any]:
         others = [f"agent-{n}" for n in range(AGENTS) if f"agent-{n}" != agent]
         to = others if rng.random() < 0.1 else [f"agent-{rng.randrange(AGENTS)}"]
-        return {"agent": agent, "to": to, "id": f"{agent}/{name}"}
+        return {"agent": agent, "to": to, "id": f"{agent}/{name}", "body": f"of {agent}/{name}"}
 
     def _place(self, params: dict[str, Any]) -> tuple[str, str]:
         return f"outbox {params['agent']}", params["id"]
@@ -37,4 +37,5 @@ class Relay(Logs):
         return Fault("lost", 0, 0)
 
     def _row(self, log: str, seq: int | None, id_: str) -> dict[str, Any]:
-        return {"lane": log, "id": id_, "seq": seq}
+        told = {"lane": log, "id": id_, "seq": seq}
+        return told if seq is not None else {**told, "body": f"of {id_}"}

@@ -19,13 +19,16 @@ class Timeline(Logs):
     may_repeat = True
 
     def _message(self, agent: str, name: str, rng: random.Random) -> dict[str, Any]:
-        return {"key": _key(f"timeline-{rng.randrange(TIMELINES)}", f"{agent}/{name}"), "payload": "x"}
+        return {
+            "key": _key(f"timeline-{rng.randrange(TIMELINES)}", f"{agent}/{name}"),
+            "payload": {"of": f"{agent}/{name}"},
+        }
 
     def _place(self, params: dict[str, Any]) -> tuple[str, str]:
         return params["key"]["timeline"], params["key"]["submission"]
 
     def _row(self, log: str, seq: int | None, id_: str) -> dict[str, Any]:
-        return {"key": _key(log, id_), "number": seq, "nonce": None}
+        return {"key": _key(log, id_), "number": seq, "nonce": None, "payload": {"of": id_}}
 
 
 def _key(timeline: str, submission: str) -> dict[str, Any]:

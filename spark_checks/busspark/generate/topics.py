@@ -24,7 +24,8 @@ class _Row:
     key: str
 
     def told(self) -> dict[str, Any]:
-        return {"seq": self.seq, "sender": self.sender, "message_id": self.id}
+        told = {"seq": self.seq, "sender": self.sender, "message_id": self.id, "client_message_id": self.key}
+        return {**told, "content_markdown": f"of {self.key}"}
 
 
 class Topics:
@@ -44,6 +45,7 @@ class Topics:
         "redelivered",
         "over_limit",
         "stale",
+        "altered",
         "order_reversed" + UNTOLD,
     )
     last_lies = ()
@@ -65,7 +67,7 @@ class Topics:
         outbox = []
         for _ in range(rng.choice((0, 0, 1, 2))):
             self._ids += 1
-            outbox.append({"client_message_id": f"k{self._ids}", "content": "x"})
+            outbox.append({"client_message_id": f"k{self._ids}", "content_markdown": f"of k{self._ids}"})
         return "sync", {"topic_id": f"topic-{rng.randrange(TOPICS)}", "outbox": outbox, "max_items": LIMIT}
 
     def columns(self, call: Call, reply: dict[str, Any] | None) -> dict[str, Any]:
@@ -181,6 +183,8 @@ class Topics:
             return Fault(kind, 0, seq, ("delivered_otherwise",))
         elif kind == "delivered_otherwise":
             middle["message_id"] = "another"
+        elif kind == "altered":
+            middle["content_markdown"] = f"altered in call {self._calls}"
         elif kind == "redelivered" and len(rows) < LIMIT and self._was[topic, agent] > 3:
             if (topic, agent) in self._lost:
                 return None  # it may have been shown nothing of the rows it passed
@@ -215,8 +219,7 @@ class Topics:
     def _rows(self) -> Iterator[tuple[str, Any]]:
         for topic, log in self._logs.items():
             for row in log:
-                told = {"topic_id": topic, "seq": row.seq, "message_id": row.id, "sender": row.sender}
-                yield "messages", {**told, "client_message_id": row.key}
+                yield "messages", {"topic_id": topic, **row.told()}
 
 
 def _sent_by(call: Call) -> set[str]:

@@ -12,7 +12,8 @@ from busspark.generate.stage import AGENTS, MISTOLD, UNTOLD, Call, Fault, mistol
 LEASE_MS = 300
 LIMIT = 20
 CLAIMS_OF_A_TASK = 40
-Row = tuple[int, str, str | None]  # seq, id, addressee
+NOBODY = "nobody"  # some messages are to an agent that reads nothing: it was shown no wrong ones
+Row = tuple[int, str, str | None, str]  # seq, id, addressee, sender
 
 
 class Worker:
@@ -38,6 +39,7 @@ class Worker:
         "refused_though_free",
         "renewed_not_held",
         "released_not_held",
+        "altered",
         "order_reversed" + UNTOLD,
     )
     last_lies = ("cursor_lost", "export_doubled", "export_missing", "export_of_nothing")
@@ -58,6 +60,7 @@ class Worker:
         self._released: dict[str, str] = {}  # agent → task that it gave back last
         self._told = 0  # the last seq that a sender was told
         self._unsure: set[str] = set()  # tasks of calls that nobody answered, or that a lie was told of
+        self._alterations = 0
         self._hole = self._hole_age = 0  # a seq that was left out
 
     # -- the calls of agents
@@ -80,8 +83,9 @@ class Worker:
             task = f"task-{self._tasks // CLAIMS_OF_A_TASK * 4 + rng.randrange(4)}"
             return "try_claim_task", {"agent_id": agent, "task_id": task}
         self._ids += 1
-        to = f"agent-{rng.randrange(AGENTS)}" if rng.random() < 0.8 else None
-        return "publish", {"message": {"id": f"m{self._ids}", "type": "note", "to": to}}
+        to = rng.choice((None, NOBODY, *(f"agent-{rng.randrange(AGENTS)}" for _ in range(8))))
+        message = {"id": f"m{self._ids}", "type": "note", "to": to, "payload": {"of": f"m{self._ids}"}}
+        return "publish", {"message": message}
 
     def columns(self, call: Call, reply: dict[str, Any] | None) -> dict[str, Any]:
         """The columns that the contract of the system has."""
@@ -110,7 +114,7 @@ class Worker:
         op, params = call
         self._hole_age += 1
         if op == "publish":
-            return self._publish(params["message"])
+            return self._publish(agent, params["message"])
         if op == "poll":
             return self._poll(agent)
         if op == "ack":
@@ -119,18 +123,18 @@ class Worker:
             return {"last_acked_seq": self._cursors[agent]}
         return self._hold(op, agent, params["task_id"], now_ms)
 
-    def _publish(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _publish(self, agent: str, message: dict[str, Any]) -> dict[str, Any]:
         id_ = message["id"]
         if id_ not in self._given:
-            self._append(id_, message["to"])
+            self._append(id_, message["to"], agent)
             if len(self._given) > 1_000:
                 self._given.pop(next(iter(self._given)))
         return {"id": id_, "seq": self._given[id_]}
 
-    def _append(self, id_: str, to: str | None) -> None:
+    def _append(self, id_: str, to: str | None, sender: str) -> None:
         self._seq += 1
         self._given[id_] = self._seq
-        self._log.append((self._seq, id_, to))
+        self._log.append((self._seq, id_, to, sender))
         for agent in [to] if to else [f"agent-{n}" for n in range(AGENTS)]:
             self._views[agent].append(len(self._log) - 1)
 
@@ -145,7 +149,7 @@ class Worker:
         rows = [self._log[at] for at in self._views[agent][place : place + LIMIT]]
         if rows:
             self._delivered[agent] = rows[-1][0]
-        return {"messages": [{"id": id_, "seq": seq, "to_agent": to} for seq, id_, to in rows]}
+        return {"messages": [{**_columns(row), "payload": {"of": row[1]}} for row in rows]}
 
     def _hold(self, op: str, agent: str, task: str, now_ms: int) -> dict[str, Any]:
         holder, until = self._leases.get(task, ("", 0))
@@ -195,25 +199,25 @@ class Worker:
         return fault
 
     def _lie_of_publish(self, kind: str, reply: dict[str, Any]) -> Fault | None:
-        seq, id_, to = self._log[-1]
+        seq, id_, to, sender = self._log[-1]
         if reply["id"] != id_ or any(self._delivered[agent] >= seq for agent in self._delivered):
             return None
         if kind == "seq_doubled" and self._told and self._told != seq:
             reply["seq"] = self._told
             return Fault(kind, 0, reply["seq"], ("seq_changed", "order_reversed"))
         if kind == "lost":
-            self._log[-1] = (seq, "never-" + id_, "nobody")
+            self._log[-1] = (seq, "never-" + id_, NOBODY, sender)
             self._unsee(to)
             return Fault(kind, 0, seq, ("phantom",))
         if kind == "order_reversed":
             return self._fill_hole(reply)
         if kind == "phantom":
             self._seq += 1
-            self._log.append((self._seq, f"phantom-{self._seq}", "nobody"))
+            self._log.append((self._seq, f"phantom-{self._seq}", NOBODY, sender))
             return Fault(kind, 0, self._seq)
-        if kind == "row_doubled":
+        if kind == "row_doubled" and to == NOBODY:
             self._seq += 1
-            self._log.append((self._seq, id_, "nobody"))
+            self._log.append((self._seq, id_, to, sender))
             return Fault(kind, 0, 0, is_of_the_end=True)
         return None
 
@@ -224,12 +228,12 @@ class Worker:
             self._hole, self._hole_age = self._seq, 0
         if self._hole_age <= 100:  # calls from then may not be over
             return None
-        (_, id_, to), seq = self._log[-1], self._hole
-        self._log[-1] = (seq, id_, "nobody")
+        (_, id_, to, sender), seq = self._log[-1], self._hole
+        self._log[-1] = (seq, id_, to, sender)
         self._unsee(to)
         self._given[id_] = reply["seq"] = seq
         self._hole = 0
-        return Fault("order_reversed", 0, seq)
+        return Fault("order_reversed", 0, seq, ("skipped", "stale"))
 
     def _unsee(self, to: str | None) -> None:
         """Nobody is shown the last message."""
@@ -245,12 +249,16 @@ class Worker:
         seq: int = middle["seq"]
         if kind == "misdelivered":
             middle["to_agent"] = "somebody else"
-            return Fault(kind, 0, seq, ("delivered_otherwise",))
+            return Fault(kind, 0, seq, ("delivered_otherwise", "altered"))
+        elif kind == "altered":
+            self._alterations += 1
+            middle["payload"] = {"of": self._alterations}
         elif kind == "delivered_otherwise":
             middle["id"] = "another"
+            return Fault(kind, 0, seq, ("differs",))
         elif kind == "redelivered" and self._cursors[agent]:
             old = next(self._log[at] for at in self._views[agent] if self._log[at][0] <= self._cursors[agent])
-            rows.insert(0, {"id": old[1], "seq": old[0], "to_agent": old[2]})
+            rows.insert(0, {**_columns(old), "payload": {"of": old[1]}})
             return Fault(kind, 0, old[0], ("skipped", "over_limit"))
         elif kind == "over_limit" and len(rows) == LIMIT:
             rows += [dict(rows[-1])] * 1
@@ -302,7 +310,7 @@ class Worker:
 
     def states(self, lies: list[str]) -> Iterator[tuple[str, dict[str, Any], Iterator[tuple[str, Any]], list[Fault]]]:
         """The export, then the dump."""
-        seqs = sorted(seq for seq, _, _ in self._log)
+        seqs = sorted(seq for seq, *_ in self._log)
         faults = []
         if lies:
             third = len(seqs) // 3
@@ -320,7 +328,12 @@ class Worker:
         yield "dump", {"rows": rows}, self._rows(cursors), faults
 
     def _rows(self, cursors: dict[str, int]) -> Iterator[tuple[str, Any]]:
-        for seq, id_, to in self._log:
-            yield "messages", {"seq": seq, "id": id_, "to_agent": to, "type": "note"}
+        for row in self._log:
+            yield "messages", {**_columns(row), "payload": f'{{"of": "{row[1]}"}}'}
         for agent, seq in cursors.items():
             yield "cursors", {"agent_id": agent, "last_acked_seq": seq}
+
+
+def _columns(row: Row) -> dict[str, Any]:
+    seq, id_, to, sender = row
+    return {"seq": seq, "id": id_, "from_agent": sender, "to_agent": to, "type": "note"}

@@ -16,7 +16,7 @@ def narrowed(db: Database) -> dict[str, str]:
                 OR (place > 0 AND NOT coalesce(priority < prev_priority
                     OR (priority = prev_priority AND sent_at >= prev_sent_at), FALSE))
             UNION SELECT "end" FROM delivered
-                WHERE id IS NULL OR id NOT IN (SELECT message FROM appended WHERE {_SENT} AND message IS NOT NULL)
+                WHERE id NOT IN (SELECT message FROM appended WHERE {_SENT} AND message IS NOT NULL)
             UNION SELECT "end" FROM delivered GROUP BY "end", id HAVING count(*) > 1""",
     )
     reads, delivered = (f'SELECT * FROM {name} WHERE "end" IN (FROM odd)' for name in ("reads", "delivered"))

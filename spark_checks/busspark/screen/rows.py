@@ -25,11 +25,11 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from busproof.checks import Check, acks, dead_letters, durable, export, lease, order, polls, receives, syncs
+from busproof.checks import Check, acks, content, dead_letters, durable, export, lease, order, polls, receives, syncs
 from busspark.known import ACKS, EXPORT, READS
 
 LONGS = ("f", "n", "h", "u", "v", "b", "t")
-MESSAGE, SEQ, VIEW, HOLD, ADDRESSEE, LETTER, ANSWER, NAMELESS, SUM, READER = range(1, 11)
+MESSAGE, SEQ, VIEW, HOLD, ADDRESSEE, LETTER, ANSWER, NAMELESS, SUM, READER, CONTENT = range(1, 12)
 SLICE_OF_LOG, SLICE_OF_VIEW = 2**16, 2**20
 HALF = 2**32
 STANDING = 2**61
@@ -39,8 +39,8 @@ NEVER = 2**62
 DUE, TOLD, POSSIBLE, NEW, STANDS, INVITED, RECEIVED = (1 << n for n in range(7))
 # Bits of HOLD: a claim; a refused one; what only the holder may do; a release after which there is nothing to claim;
 # and, for those after it, a lease, a release that may have happened, a granted one, a claim that nobody answered, and a
-# lease from when it was asked for.
-CLAIMED, REFUSED, KEPT, DONE, HELD, FREED, RELEASED, UNSURE, COMING = (1 << n for n in range(9))
+# lease from when it was asked for; a lease too short. Of a message that was shown to its reader, nothing else.
+CLAIMED, REFUSED, KEPT, DONE, HELD, FREED, RELEASED, UNSURE, COMING, SHORT, SHOWN = (1 << n for n in range(11))
 # Bits of ADDRESSEE
 SENT, TO_ALL, TAKEN = (1 << n for n in range(3))
 # Bits of SEQ
@@ -69,6 +69,8 @@ def rows_of(streams: Streams, checks: set[Check]) -> DataFrame | None:
         made += _holds(streams, may_repeat=lease.check_deliveries not in checks)
     if lease.check_deliveries in checks:
         made += _addressees(streams)
+    if content.check in checks:
+        made += _contents(streams)
     if dead_letters.check in checks:
         made += _letters(streams)
     return reduce(DataFrame.unionAll, made) if made else None
@@ -182,11 +184,16 @@ def _spans(reads: DataFrame, view: str) -> list[DataFrame]:
 
 def _receives(streams: Streams) -> list[DataFrame]:
     """The messages of an answer: each is there once, and sent by somebody."""
-    got = streams["delivered"]
+    got = streams["delivered"].where("id IS NOT NULL")
     return [
         _rows(got, MESSAGE, "'', id", "xxhash64('')", "0", f=str(RECEIVED)),
         _rows(got, ANSWER, "end, id", "0", "0", n="1"),
     ]
+
+
+def _contents(streams: Streams) -> list[DataFrame]:
+    """All contents of a message must be one."""
+    return [_rows(streams["contents"], CONTENT, "lane, message", "0", "0", u="digest")]
 
 
 # -- holds
@@ -211,6 +218,7 @@ def _holds(streams: Streams, *, may_repeat: bool) -> list[DataFrame]:
         HELD: held,
         RELEASED: f"{is_ok} AND op = 'release'",
         UNSURE: "outcome <> 'fail' AND granted IS NULL AND op = 'claim'",
+        SHORT: "until_ms < due_ms",
     }
     place = "CASE WHEN outcome = 'info' THEN begin ELSE end END"
     hand = {"u": "xxhash64(holder)", "t": f"coalesce(until_ms, {NEVER})"}
@@ -218,7 +226,11 @@ def _holds(streams: Streams, *, may_repeat: bool) -> list[DataFrame]:
     said = {"n": "at_ms", "h": "at_ms_min", "v": token, "b": "begin", **hand}
     holds, where = streams["holds"], ("lane, key", "0")
     if not may_repeat:
-        return [_rows(holds, HOLD, *where, place, f=_bits(bits | kept | freed), **said)]
+        shown = streams["delivered"].where("id IS NOT NULL")
+        return [
+            _rows(holds, HOLD, *where, place, f=_bits(bits | kept | freed), **said),
+            _rows(shown, HOLD, "lane, id", "0", "begin", f=str(SHOWN)),
+        ]
     asked = holds.where(f"({held}) OR ({freed[FREED]})")
     return [
         _rows(holds, HOLD, *where, place, f=_bits(bits), **said),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from busspark.known import DURABLE, LEASE, LETTERS, ORDER, READS, UNINVITED
+from busspark.known import CONTENT, DURABLE, LEASE, LETTERS, ORDER, READS, UNINVITED
 from busspark.screen import rows as r
 from busspark.screen.rows import HALF
 
@@ -92,7 +92,7 @@ def and_sums(found: DataFrame, sums: DataFrame | None) -> DataFrame:
     return found.unionAll(sums.selectExpr(*(c if c in there else f"CAST(NULL AS LONG) AS {c}" for c in found.columns)))
 
 
-_SUMMED = ", ".join(map(str, (r.MESSAGE, r.ADDRESSEE, r.LETTER, r.ANSWER)))
+_SUMMED = ", ".join(map(str, (r.MESSAGE, r.ADDRESSEE, r.LETTER, r.ANSWER, r.CONTENT)))
 
 
 def _of_hold(bit: int, said: str) -> str:
@@ -129,6 +129,7 @@ def _of_keys() -> str:
         f"CASE k WHEN {r.MESSAGE} THEN {of_message}"
         f" WHEN {r.ADDRESSEE} THEN {_sum_of({LEASE: to_another})}"
         f" WHEN {r.LETTER} THEN {_sum_of({LETTERS: _has('f', 1) + ' OR coalesce(n >= 3, FALSE)'})}"
+        f" WHEN {r.CONTENT} THEN {_sum_of({CONTENT: 'coalesce(u0 <> u, FALSE)'})}"
         f" ELSE {_sum_of({READS: 'n > 1'})} END"
     )
 
@@ -162,5 +163,5 @@ def _of_holds(may_repeat: bool) -> str:
     unanswered = f"b_unsure.who = u AND {released} < b_unsure.at AND coalesce(b_claimed.at, -1) < b_unsure.at"
     is_claimed = f"b_claimed.who = u AND {released} < b_claimed.at"
     kept = f"{_has('f', r.KEPT)} AND NOT coalesce(({is_claimed}) OR ({unanswered}), FALSE)"
-    third = refused if may_repeat else f"{_has('f', r.CLAIMED)} AND {_has('b_f', r.DONE)}"
-    return f"coalesce(ms < b_ms, FALSE) OR ({granted}) OR ({kept}) OR ({third})"
+    third = refused if may_repeat else f"{_has('f', r.CLAIMED | r.SHOWN)} AND {_has('b_f', r.DONE)}"
+    return f"coalesce(ms < b_ms, FALSE) OR {_has('f', r.SHORT)} OR ({granted}) OR ({kept}) OR ({third})"

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from busproof.checks.calls import Call, calls
 from busproof.checks.extract.following import Following
-from busproof.checks.extract.source import Source
-from busproof.checks.facts import About, Export, Fact, Facts, Malformed
+from busproof.checks.extract.source import Source, as_row
+from busproof.checks.facts import About, Content, Export, Fact, Facts, Malformed
 from busproof.history import STATE_OPS, Event
 
 __all__ = ["Sink", "Source", "extract", "extract_into"]
@@ -43,24 +43,50 @@ def extract_into(sink: Sink, events: Iterable[Event], source: Source) -> About:
 
 
 _NO_TIME = -1
+SHOWN_KEPT = 100_000
+
+
+class _Shown:
+    """The contents that were shown of late: a message is shown to many readers, and to each in the same words."""
+
+    def __init__(self) -> None:
+        self._last: set[int] = set()
+        self._before: set[int] = set()
+
+    def is_new(self, content: Content) -> bool:
+        """Or it was sent, or shown long ago."""
+        if content.is_sent:
+            return True
+        one = hash((content.lane, content.message, content.digest))
+        if one in self._last or one in self._before:
+            return False
+        self._last.add(one)
+        if len(self._last) > SHOWN_KEPT:
+            self._before, self._last = self._last, set()
+        return True
 
 
 class _Reading:
     def __init__(self, source: Source, sink: Sink) -> None:
         self._source, self._sink = source, sink
-        self._following = Following(source.asks)
+        self._following, self._shown = Following(source.asks, names_claims=bool(source.forgets)), _Shown()
         self._is_whole, self._lines = False, 0
         self._states: dict[str, Event] = {}  # the last dump's answer, and the last export's
         self._odd_rows: dict[str, list[Malformed]] = {}  # the odd rows of those
         self._newest_ms = _NO_TIME
 
     def seen(self, events: Iterable[Event]) -> Iterable[Event]:
-        asks, see, clears = self._source.asks, self._following.see, self._source.clears
+        asks, see = self._source.asks, self._following.see
+        clears, forgets = self._source.clears, self._source.forgets
         for self._lines, event in enumerate(events, 1):
             if event.op in asks:
                 see(event)
             elif event.op in clears:
                 self._following.cleared()
+            elif event.op in forgets:
+                self._following.forgot()
+            elif event.type == "header" and self._source.of_run is not None:
+                self._source = self._source.of_run(as_row(event.value))
             elif event.type == "footer":
                 self._is_whole = True
             yield event
@@ -74,7 +100,10 @@ class _Reading:
         if call.is_malformed or (call.outcome == "ok" and source.has_wrong_number(call)):
             add(Malformed(call.end))
         for fact in self._following.of_call(source.of_call(call)):
-            add(Malformed(call.end) if lacks(fact) else fact)
+            if type(fact) is not Content:
+                add(Malformed(call.end) if lacks(fact) else fact)
+            elif self._shown.is_new(fact):
+                add(fact)
         if call.op in STATE_OPS and call.outcome == "ok" and call.ended is not None:
             self._states[call.op], self._odd_rows[call.op] = call.ended, []
             self._following.restart()
@@ -89,7 +118,10 @@ class _Reading:
         if state is None or state.process != event.process:
             return
         for fact in self._source.of_state(event.key or "", event.value, event.index):
-            if self._source.lacks(fact):
+            if type(fact) is Content:
+                if self._shown.is_new(fact):
+                    self._sink.add(fact)
+            elif self._source.lacks(fact):
                 self._odd_rows[str(event.op)].append(Malformed(event.index))
             else:
                 self._sink.add(self._following.of_row(fact))

@@ -5,30 +5,40 @@ A completion is a release; after one that was answered `done` nothing is left to
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
+from msgspec import structs
+
 from busproof.checks.calls import Call
-from busproof.checks.extract.source import Fact, Source, as_list, as_row, first, flag, number, text
-from busproof.checks.facts import Appended, Delivered, Failed, Hold, Read, Redriven, Stored
+from busproof.checks.extract.digest import decoded, digest
+from busproof.checks.extract.source import Fact, Source, as_list, as_row, due_ms, first, flag, lease_of, number, text
+from busproof.checks.facts import Appended, Content, Delivered, Failed, Hold, Read, Redriven, Stored
 
 BUS = ""
 SENDS = ("send_message", "send_with_retry", "send_response", "request")
 RECEIVE_LIMIT = 10
 TTL_S, TTL_URGENT_S = 3600, 300
+LEASE_MS = 60_000
 
 
-def of_call(call: Call) -> Iterator[Fact]:
-    """The facts of one call."""
+def of_call(call: Call, lease_ms: int | None = None) -> Iterator[Fact]:
+    """The facts of one call, on a bus whose claims last so long."""
     op = call.op
     if op in SENDS:
-        yield _appended(call)
+        yield (sent := _appended(call))
+        if sent.id is not None and call.outcome != "fail":
+            yield Content(BUS, sent.id, call.end, True, _written(call))
     elif op == "receive_messages" and call.outcome == "ok" and not call.is_malformed:
         yield from _read(call)
     elif op == "claim_message" and call.outcome != "fail" and call.begun.key is not None:
         until_ms = call.ended.lease_until_ms if call.ended and call.outcome == "ok" else None
         granted, count = flag(call.reply.get("claimed")), number(call.reply.get("delivery_count"))
-        yield _hold(call, "claim", call.begun.key, granted, count, until_ms)
+        yield structs.replace(
+            _hold(call, "claim", call.begun.key, granted, count, until_ms), due_ms=due_ms(call, lease_ms)
+        )
     elif op == "complete_message" and call.outcome != "fail" and call.begun.key is not None:
         status, key = text(call.reply.get("status")), call.begun.key
         yield _hold(call, "release", key, call.outcome == "ok" or None, None, None, is_final=status == "done")
@@ -59,6 +69,26 @@ def _appended(call: Call) -> Appended:
     )
 
 
+def _written(call: Call) -> int | None:
+    """None for an operation that fills in columns of its own."""
+    if call.op != "send_message":
+        return None
+    params = {"channel": "general", "priority": 5, "from_agent": call.agent} | call.params
+    return _digest(params, params.get("message_type"), params.get("payload"))
+
+
+def _shown(row: dict[str, Any], end: int) -> Iterator[Content]:
+    """Only if it tells the content: an adapter's state may not."""
+    id_, found = text(row.get("id")), _digest(row, row.get("type"), decoded(row.get("payload")))
+    if id_ is not None and found is not None and "payload" in row and row.get("payload_error") is None:
+        yield Content(BUS, id_, end, False, found)
+
+
+def _digest(row: dict[str, Any], type_: Any, payload: Any) -> int | None:
+    empty_is_null = (row.get(name) or None for name in ("from_agent", "to_agent", "correlation_id", "channel"))
+    return digest(*empty_is_null, row.get("priority"), type_, payload)
+
+
 def _expires_ms(params: dict[str, Any], at_ms: int) -> int | None:
     if "ttl_seconds" in params:
         ttl_s = number(params["ttl_seconds"])
@@ -78,6 +108,7 @@ def _read(call: Call) -> Iterator[Fact]:
         to, priority, sent_at = text(row.get("to_agent")), number(row.get("priority")), text(row.get("timestamp"))
         is_asked: Any = None if row.get("channel") is None else text(row["channel"]) in channels
         yield Delivered(call.end, place, text(row.get("id")), None, None, to, is_asked, priority, sent_at)
+        yield from _shown(row, call.end)
 
 
 def _hold(
@@ -114,8 +145,18 @@ def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
         if is_dead and id_ is not None:
             id_ = id_.partition(":")[0]
         yield Stored(BUS, None, id_, None, None, None, False, is_dead)  # type: ignore[arg-type]
+        yield from _shown(as_row(decoded(as_row(row).get("original_message")) if is_dead else row), place)
+
+
+def of_run(header: dict[str, Any]) -> Source:
+    """Claims last as long as the seed says; there is no option."""
+    return dataclasses.replace(SOURCE, of_call=partial(of_call, lease_ms=lease_of(header, "lease_ms", LEASE_MS)))
 
 
 SOURCE = Source(
-    of_call, of_state, needed={Delivered: ("id", "priority", "sent_at")}, numbers={"claim_message": ("delivery_count",)}
+    of_call,
+    of_state,
+    of_run=of_run,
+    needed={Delivered: ("id", "priority", "sent_at")},
+    numbers={"claim_message": ("delivery_count",)},
 )

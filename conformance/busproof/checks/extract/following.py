@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 
-from busproof.checks.facts import Acked, Appended, Delivered, Exported, Fact, Jump, Read
+from busproof.checks.facts import Acked, Appended, Delivered, Exported, Fact, Hold, Jump, Read
 from busproof.history import Event
 
 Reader = tuple[str, str]  # lane, reader
@@ -19,8 +19,8 @@ RAISES_KEPT = 100
 class Following:
     """The knowledge of each reader so far, and of attempts that nobody answered."""
 
-    def __init__(self, asks: frozenset[str]) -> None:
-        self._asks = asks
+    def __init__(self, asks: frozenset[str], *, names_claims: bool) -> None:
+        self._asks, self._names_claims = asks, names_claims
         self._cursors: dict[Reader, int] = {}
         self._asking: dict[str, dict[int, int]] = defaultdict(dict)  # reader → process → seq
         self._lost: set[Reader] = set()
@@ -28,12 +28,18 @@ class Following:
         self._in_lane, self._to, self._acks = _Raised(), _Raised(), _Raised()  # told so far, by lane, by addressee
         self._spans: dict[tuple[str, str, bool], int] = {}  # how far a reader was shown, with its own or without
         self._line: int | None = None
+        self._hands: dict[str, tuple[str, str]] = {}  # claims that others name by their holder alone → lane, key
+        self._forgot = 0  # how often
         self._kept: set[Hashable] | None = None  # the readers from whom no clearing could take anything; None: all
 
     def cleared(self) -> None:
         """Messages may be gone from here on, though not from readers that have acknowledged something."""
         if self._kept is None:
             self._kept = self._acks.keys()
+
+    def forgot(self) -> None:
+        """Claims begin anew, in lanes of their own."""
+        self._forgot += 1
 
     def see(self, event: Event) -> None:
         """A call that asks to move a cursor: it may move from now on."""
@@ -64,6 +70,8 @@ class Following:
                 self._acked(fact)  # type: ignore[arg-type]
             elif kind is Jump:
                 self._jumped(fact)  # type: ignore[arg-type]
+            elif kind is Hold and self._names_claims and not self._found(fact):  # type: ignore[arg-type]
+                continue
             yield fact
         if read is not None:
             self._shown(read)
@@ -113,6 +121,19 @@ class Following:
         if one.outcome == "ok" and one.seq is not None:
             self._in_lane.raise_to(one.lane, one.end, one.seq)
             self._to.raise_to((one.lane, one.addressee), one.end, one.seq)
+
+    def _found(self, hold: Hold) -> bool:
+        """Does anybody know the key? A claim tells it; what ends a claim names the claim."""
+        if hold.op == "claim":
+            hold.lane += f" {self._forgot}"
+            self._hands[hold.holder] = hold.lane, hold.key
+            return True
+        if hold.holder not in self._hands:
+            return False
+        hold.lane, hold.key = self._hands[hold.holder]
+        if hold.is_final:
+            del self._hands[hold.holder]
+        return True
 
     def _acked(self, one: Acked) -> None:
         reader = (one.lane, one.reader)
@@ -170,7 +191,7 @@ class _Raised:
 
 
 def _placed(row: Delivered, read: Read, last: Delivered | None) -> Delivered:
-    row.lane, row.reader, row.with_own = read.lane, read.reader, read.with_own
+    row.lane, row.reader, row.with_own, row.begin = read.lane, read.reader, read.with_own, read.begin
     if last is not None:
         row.prev, row.prev_priority, row.prev_sent_at = last.seq, last.priority, last.sent_at
     elif read.before is not None and row.seq is not None:

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from busproof.checks.calls import Call
+from busproof.checks.extract.digest import digest
 from busproof.checks.extract.source import Fact, Source, as_list, as_row, number, text
-from busproof.checks.facts import Appended, Stored
+from busproof.checks.facts import Appended, Content, Stored
+
+BUS = ""
 
 
 def of_call(call: Call) -> Iterator[Fact]:
@@ -17,6 +20,8 @@ def of_call(call: Call) -> Iterator[Fact]:
     id_, seq = text(call.params.get("id")), number(call.reply.get("seq"))
     sender = text(call.params.get("agent"))
     yield Appended(f"outbox {sender}", call.begin, call.end, call.outcome, None, id_, seq, sender, None, False, None)
+    if id_ is not None and call.outcome != "fail":
+        yield Content(BUS, id_, call.end, True, _digest(call.params))
     recipients = as_list(call.params.get("to"))
     if len(recipients) > 1 and sender is not None:  # a broadcast: a bus may choose whether its sender gets it
         yield Appended(f"inbox {sender}", call.begin, call.end, "info", None, id_, None, sender, sender, False, None)
@@ -31,6 +36,14 @@ def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
         row = as_row(row)
         lane, id_ = text(row.get("lane")), text(row.get("id"))
         yield Stored(lane, None, id_, number(row.get("seq")), None, None, False, False)  # type: ignore[arg-type]
+        body = _digest(row)
+        if id_ is not None and body is not None:
+            yield Content(BUS, id_, place, False, body)
+
+
+def _digest(told: dict[str, Any]) -> int | None:
+    """Of the body, if the history tells it."""
+    return digest(told["body"]) if "body" in told else None
 
 
 SOURCE = Source(of_call, of_state, needed={}, numbers={"send": ("seq",)})

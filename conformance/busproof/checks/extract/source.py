@@ -22,6 +22,8 @@ class Source:
     `needed`: columns that must be there in this system, although the fact allows None.
     `numbers`: by method, the answer's members that are numbers, if they are there.
     `asks`: methods whose calls ask to move the caller's cursor, in the lane "", to the seq that they name.
+    `forgets`: events after which messages that were acknowledged may come again.
+    `of_run`: the same for a run with this header, if it matters.
     `clears`: methods whose calls may take messages away from readers that have never acknowledged anything.
     """
 
@@ -31,6 +33,8 @@ class Source:
     numbers: dict[str, tuple[str, ...]]
     asks: frozenset[str] = frozenset()
     clears: frozenset[str] = frozenset()
+    forgets: frozenset[str] = frozenset()
+    of_run: Callable[[dict[str, Any]], Source] | None = None
     _getters: dict[type[Fact], attrgetter[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def lacks(self, fact: Fact) -> bool:
@@ -59,6 +63,17 @@ class Source:
 @cache
 def _declared(fact: type[Fact]) -> tuple[str, ...]:
     return tuple(field.name for field in msgspec.structs.fields(fact) if "None" not in str(field.type))
+
+
+def lease_of(header: dict[str, Any], option: str, usual_ms: int) -> int | None:
+    """How long a lease lasts in a run; None if its header does not tell the options of its sessions."""
+    return number(as_row(header["options"]).get(option, usual_ms)) if "options" in header else None
+
+
+def due_ms(call: Call, lease_ms: int | None) -> int | None:
+    """The earliest end of a lease granted now, by a clock that the kit has set; None if it is another."""
+    set_ms = call.begun.bus_ms
+    return None if lease_ms is None or set_ms is None else set_ms + lease_ms
 
 
 def number(value: Any) -> int | None:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from busproof.checks.calls import Call
+from busproof.checks.extract.digest import digest
 from busproof.checks.extract.source import Fact, Source, as_list, as_row, flag, number, text
-from busproof.checks.facts import Appended, Delivered, Jump, Read, Stored
+from busproof.checks.facts import Appended, Content, Delivered, Jump, Read, Stored
 
 ITEMS_MAX = 20  # the default of a sync
 BETWEEN = "\x1f"
@@ -38,7 +39,7 @@ def _name(sender: str | None, key: str | None) -> str | None:
     return None if key is None else f"{sender}{BETWEEN}{key}"
 
 
-def _items(call: Call, topic: str) -> Iterator[Appended]:
+def _items(call: Call, topic: str) -> Iterator[Fact]:
     told = as_list(call.reply.get("sent"))
     for place, item in enumerate(as_list(call.params.get("outbox"))):
         message = as_row(as_row(told[place]).get("message")) if place < len(told) else {}
@@ -56,6 +57,23 @@ def _items(call: Call, topic: str) -> Iterator[Appended]:
             key is None,
             None,
         )
+        sent = id_ if key is None else _name(call.agent, key)
+        if sent is not None and call.outcome != "fail":
+            yield Content(topic, sent, call.end, True, _digest(as_row(item)))
+        yield from _shown(topic, message, call.end)
+
+
+def _shown(topic: str, row: dict[str, Any], end: int) -> Iterator[Content]:
+    """Only if it tells the content: a state may not."""
+    key, found = text(row.get("client_message_id")), _digest(row)
+    message = text(row.get("message_id")) if key is None else _name(text(row.get("sender")), key)
+    if message is not None and found is not None and "content_markdown" in row:
+        yield Content(topic, message, end, False, found)
+
+
+def _digest(row: dict[str, Any]) -> int | None:
+    type_ = text(row.get("message_type")) or "message"
+    return digest(type_.strip(), row.get("reply_to"), row.get("content_markdown"))
 
 
 def _read(call: Call, topic: str, is_moving: bool) -> Iterator[Fact]:
@@ -76,6 +94,7 @@ def _read(call: Call, topic: str, is_moving: bool) -> Iterator[Fact]:
     for place, row in enumerate(map(as_row, as_list(rows))):
         id_, seq, sender = text(row.get("message_id")), number(row.get("seq")), text(row.get("sender"))
         yield Delivered(call.end, place, id_, seq, sender, None, True, None, None)
+        yield from _shown(topic, row, call.end)
 
 
 def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
@@ -90,6 +109,8 @@ def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
         )
         name = _name(sender, text(row.get("client_message_id")))
         yield Stored(topic, name, id_, seq, sender, None, False, False)  # type: ignore[arg-type]
+        if topic is not None:
+            yield from _shown(topic, row, place)
 
 
 SOURCE = Source(

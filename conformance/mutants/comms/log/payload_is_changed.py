@@ -7,7 +7,7 @@ from refbus.comms import bus
 from refbus.comms.log import Log
 from refbus.driver import serve
 
-KILLED_BY = ("comms.log.12", "comms.log.15")
+KILLED_BY = ("comms.log.12", "comms.log.15", "comms.log.96")
 CONTROL = "log.defaults"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from refbus.driver import serve
 from refbus.worker.bus import WorkerBus
 
-KILLED_BY = ("worker.log.18",)
+KILLED_BY = ("worker.log.18", "worker.log.73")
 
 
 class Mutant(WorkerBus):

@@ -1,0 +1,42 @@
+"""The content of a message as one number, so that contents are compared and not carried along."""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+_encode = msgspec.json.Encoder(order="deterministic").encode  # members in one order: JSON gives them none
+_MAY_HOLD_FLOAT = re.compile(rb"\d[.e]").search
+
+
+def digest(*fields: Any) -> int | None:
+    """The same for the same JSON values, whatever the order of members, and for 1.0 as for 1; None if there is none."""
+    try:
+        data = _encode(fields)
+        if _MAY_HOLD_FLOAT(data):
+            data = _encode(_whole(fields))
+    except (ValueError, TypeError, RecursionError):  # half a surrogate, say: nobody knows
+        return None
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), signed=True)
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {name: _whole(member) for name, member in value.items()}
+    return [_whole(member) for member in value] if isinstance(value, (list, tuple)) else value
+
+
+def decoded(column: Any) -> Any:
+    """The value of a column of JSON text, or that is decoded; `UNREAD` if the text is no JSON."""
+    try:
+        return msgspec.json.decode(column) if isinstance(column, str) else column
+    except (ValueError, RecursionError):
+        return UNREAD
+
+
+UNREAD = object()  # a digest with it is None

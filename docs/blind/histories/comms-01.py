@@ -1,0 +1,67 @@
+import json
+
+
+def pairs(events):
+    """(invoke, closing event) of every call, in the order of their ends."""
+    opened, out = {}, []
+    for e in events:
+        if e["type"] == "invoke":
+            opened[e["process"]] = e
+        elif e["type"] in ("ok", "fail", "info"):
+            out.append((opened[e["process"]], e))
+    return out
+
+
+def rows(events, key):
+    return [e for e in events if e["type"] == "state" and e.get("key") == key]
+
+
+def recount(events):
+    """The numbers of rows that the answer of dump tells."""
+    for e in events:
+        if e["type"] == "ok" and e.get("op") == "dump":
+            for key in e["value"]["rows"]:
+                e["value"]["rows"][key] = len(rows(events, key))
+    return events
+
+
+def receives(events):
+    return [(a, b) for a, b in pairs(events) if a["op"] == "receive_messages" and b["type"] == "ok"]
+
+
+def final(events):
+    """The last look of every process at all that waits for its agent."""
+    top = max(a["value"]["limit"] for a, b in receives(events))
+    return [(a, b) for a, b in receives(events) if a["value"]["limit"] == top]
+
+
+def claims(events):
+    return [(a, b) for a, b in pairs(events) if a["op"] == "claim_message" and b["type"] == "ok"]
+
+
+def completions(events):
+    return [(a, b) for a, b in pairs(events) if a["op"] == "complete_message" and b["type"] == "ok"]
+
+
+def row_of(events, key, **fields):
+    return next(e for e in rows(events, key) if all(e["value"][k] == v for k, v in fields.items()))
+
+
+def sends(events):
+    return [(a, b) for a, b in pairs(events) if a["op"] == "send_message" and b["type"] == "ok"]
+
+
+def change(events):
+    done = {(a["key"], a["agent"]) for a, b in completions(events) if b["value"]["status"] == "done"}
+    chosen = None
+    for a, b in claims(events):
+        for c, d in claims(events):
+            if (b["value"]["claimed"] and not d["value"]["claimed"] and a["key"] == c["key"] and a["agent"] == c["agent"]
+                    and a["process"] != c["process"] and a["bus_ms"] == c["bus_ms"]
+                    and a["index"] < d["index"] and c["index"] < b["index"] and (a["key"], a["agent"]) in done):
+                chosen = (b, d)
+    won, lost = chosen
+    lost["value"] = dict(won["value"])
+    for key in ("token", "granted", "lease_until_ms"):
+        lost[key] = won[key]
+    return events

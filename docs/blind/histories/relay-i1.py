@@ -1,0 +1,61 @@
+"""send never happened"""
+import copy
+
+
+def change(events):
+    ev = copy.deepcopy(events)
+    invoke, answer = {}, {}                      # id of a message -> the events of its send
+    for e in ev:
+        if e.get("op") == "send" and e["type"] in ("invoke", "ok"): (invoke if e["type"] == "invoke" else answer)[e["value"]["id"]] = e
+    rounds, now = [], []                         # what each pass found: ids in the order of the ledger; its answer
+    for e in ev:
+        if e.get("op") == "send" and e["type"] == "invoke": now.append(e["value"]["id"])
+        if e.get("op") == "scan" and e["type"] == "ok":
+            rounds.append((sorted(now, key=lambda i: i.split("/")[1]), e)); now = []
+    to = lambda i: invoke[i]["value"]["to"]
+    seq, lanes = {}, {}
+    for e in ev:
+        if e["type"] == "state":
+            kind, agent = e["value"]["lane"].split()
+            if kind == "outbox": seq[e["value"]["id"]] = e["value"]["seq"]
+            else: lanes.setdefault(agent, []).append(e["value"]["id"])
+    def finish(ev, told=None):
+        """Write the numbers and the final state; `told` holds numbers that answers give instead."""
+        for i, e in answer.items():
+            if i in seq and e["type"] == "ok": e["value"]["seq"] = (told or {}).get(i, seq[i])
+        old = [e for e in ev if e["type"] == "state"]
+        new = [{"lane": "outbox " + i.split("/")[0], "id": i, "seq": n} for i, n in sorted(seq.items(), key=lambda x: x[1])]
+        new += [{"lane": "inbox " + a, "id": i, "seq": None} for a in sorted(lanes) for i in lanes[a]]
+        first = next(n for n, e in enumerate(ev) if e["type"] == "state")
+        out = []
+        for n, v in enumerate(new):
+            e = copy.deepcopy(old[min(n, len(old) - 1)]); e["value"] = v
+            e["mono_ns"] += 5000 * max(0, n - len(old) + 1)
+            out.append(e)
+        for e in ev:
+            if e.get("op") == "dump" and e["type"] == "ok": e["value"]["rows"]["messages"] = len(new)
+        rest = [e for e in ev[first:] if e["type"] != "state"]
+        return ev[:first] + out + rest
+    def shift(after, by):
+        """All rows entered after the row with this number move by so much."""
+        for i in seq:
+            if seq[i] > after: seq[i] += by
+
+    # an agent dies before it renames its file: the send is `info`, and it never happened
+    n = next(n for n in range(len(rounds) // 2, len(rounds)) if len(rounds[n][0]) == 6 and any(len(to(i)) > 1 for i in rounds[n][0][1:5]))
+    ids, s = rounds[n]
+    i = next(i for i in ids[1:5] if len(to(i)) > 1)
+    fresh = max(e["process"] for e in ev) + 1
+    proc, o = invoke[i]["process"], answer[i]
+    for a in to(i): lanes[a].remove(i)
+    mine, last = seq.pop(i), max(seq[j] for j in ids if j in seq)
+    gone = len(to(i))
+    for j in seq:
+        if seq[j] > last: seq[j] -= 1 + gone
+        elif seq[j] > mine: seq[j] -= 1
+    s["value"]["discovered"] -= 1; s["value"]["completed"] -= 1
+    o["type"], o["code"], o["value"] = "info", "TIMEOUT", {"code": "TIMEOUT", "message": "the agent ended"}
+    cut = next(n for n, e in enumerate(ev) if e is o)
+    for e in ev[cut + 1:]:
+        if e["process"] == proc: e["process"] = fresh
+    return finish(ev)

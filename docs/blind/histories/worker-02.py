@@ -1,0 +1,66 @@
+def pairs(events):
+    """(invoke, closing event) of every call, in the order of their ends."""
+    opened, out = {}, []
+    for e in events:
+        if e["type"] == "invoke":
+            opened[e["process"]] = e
+        elif e["type"] in ("ok", "fail", "info"):
+            out.append((opened[e["process"]], e))
+    return out
+
+
+def rows(events, key):
+    return [e for e in events if e["type"] == "state" and e.get("key") == key]
+
+
+def recount(events):
+    """The numbers of rows that the answers of dump and read_export tell."""
+    for e in events:
+        if e["type"] == "ok" and e.get("op") in ("dump", "read_export"):
+            for key in e["value"]["rows"]:
+                e["value"]["rows"][key] = len(rows(events, key))
+    return events
+
+
+def published(events):
+    """seq -> list of (invoke, ok, message as sent)."""
+    out = {}
+    for a, b in pairs(events):
+        if a["op"] == "publish" and b["type"] == "ok":
+            out.setdefault(b["value"]["seq"], []).append((a, b, a["value"]["message"]))
+        if a["op"] == "publish_many" and b["type"] == "ok":
+            for seq, m in zip(b["value"]["seqs"], a["value"]["messages"]):
+                out.setdefault(seq, []).append((a, b, m))
+    return out
+
+
+def polls(events):
+    return [(a, b) for a, b in pairs(events) if a["op"] == "poll" and b["type"] == "ok"]
+
+
+def acked(events):
+    return {a["value"]["seq"] for a, b in pairs(events) if a["op"] == "ack"}
+
+
+def in_full_poll(events):
+    return {m["seq"] for a, b in polls(events) if len(b["value"]["messages"]) >= a["value"]["limit"]
+            for m in b["value"]["messages"]}
+
+
+def change(events):
+    pub = published(events)
+    chosen = None
+    for a, b in polls(events):
+        got = b["value"]["messages"]
+        if len(got) < 2 or len(got) >= a["value"]["limit"]:
+            continue
+        call = pub[got[-1]["seq"]][0]
+        if call[0]["process"] != a["process"] or call[1]["index"] > a["index"] or call[0]["op"] != "publish":
+            continue
+        acks = [x for x, _ in pairs(events) if x["op"] == "ack" and x["agent"] == a["agent"] and x["index"] > b["index"]]
+        again = [y for x, y in polls(events) if x["agent"] == a["agent"] and x["index"] > b["index"]]
+        if again and acks and acks[0]["value"]["seq"] < got[-1]["seq"] and got[-1]["seq"] in {
+                m["seq"] for m in again[0]["value"]["messages"]}:
+            chosen = b
+    chosen["value"]["messages"].pop()
+    return events
