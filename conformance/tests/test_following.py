@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from busproof.checks.extract import following
 from busproof.checks.extract.following import Following
-from busproof.checks.facts import Acked, Appended, Delivered, Fact, Read
+from busproof.checks.facts import Acked, Appended, Delivered, Fact, Hold, Read
 
 Known = Appended | Acked | Read
 READERS = ("a", "b")
@@ -127,3 +127,19 @@ def test_what_joins_need_not_be_told_twice(played: list[tuple[Read, list[Deliver
     for upto in last.values():
         joined.update(range(upto + 1))
     assert each == +joined and min(joined.values(), default=0) >= 0
+
+
+def test_a_release_that_names_its_claim_alone_is_told_the_key_of_that() -> None:
+    """And nothing is told of one that no claim is known of; a claim that is over is forgotten."""
+
+    def hold(op: str, holder: str, *, is_final: bool = False) -> Hold:
+        lane, key = ("consumer", "message") if op == "claim" else ("", "")
+        return Hold(lane, 1, 2, "ok", op, key, holder, True, None, None, 0, 0, is_final)
+
+    following = Following(frozenset(), names_claims=True)
+    calls = [hold("claim", "d1"), hold("release", "d1", is_final=True), hold("release", "d1"), hold("release", "d9")]
+    found = [fact for call in calls for fact in following.of_call([call])]
+    assert [(one.op, one.lane, one.key) for one in found if isinstance(one, Hold)] == [
+        ("claim", "consumer 0", "message"),
+        ("release", "consumer 0", "message"),
+    ]

@@ -19,7 +19,7 @@ RAISES_KEPT = 100
 class Following:
     """The knowledge of each reader so far, and of attempts that nobody answered."""
 
-    def __init__(self, asks: frozenset[str], *, names_claims: bool) -> None:
+    def __init__(self, asks: frozenset[str], *, names_claims: bool = False) -> None:
         self._asks, self._names_claims = asks, names_claims
         self._cursors: dict[Reader, int] = {}
         self._asking: dict[str, dict[int, int]] = defaultdict(dict)  # reader → process → seq
