@@ -28,7 +28,7 @@ from busspark.generate.worker import Worker
 from busspark.judge import judge
 from busspark.narrow import parts
 
-SYSTEMS = ("worker", "comms", "topics")
+SYSTEMS = ("worker", "comms", "timeline", "topics")
 DAMAGED = 25  # of each system
 MUTANTS = {("worker", "claims_everything"): "lease", ("comms", "loses_one_in_five"): "durable"}
 BUSES: tuple[type[Logs | Topics | Worker], ...] = (Relay, Timeline, Topics, Worker)  # that promise an order
