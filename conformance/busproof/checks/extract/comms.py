@@ -85,7 +85,8 @@ def _shown(row: dict[str, Any], end: int) -> Iterator[Content]:
 
 
 def _digest(row: dict[str, Any], type_: Any, payload: Any) -> int | None:
-    empty_is_null = (row.get(name) or None for name in ("from_agent", "to_agent", "correlation_id", "channel"))
+    # Not its addressee: a redrive gives an expired broadcast to one agent.
+    empty_is_null = (row.get(name) or None for name in ("from_agent", "correlation_id", "channel"))
     return digest(*empty_is_null, row.get("priority"), type_, payload)
 
 
