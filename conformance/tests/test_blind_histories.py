@@ -6,6 +6,7 @@ import copy
 import importlib.util
 import json
 import lzma
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,22 +21,31 @@ BLIND = Path(__file__).parents[2] / "docs" / "blind"
 LINES = [json.loads(line) for line in (BLIND / "histories.jsonl").read_text().splitlines()]
 
 
+def of_day_and_night() -> Iterator[Any]:
+    """Every third one by day."""
+    for number, line in enumerate(LINES):
+        marks = [] if number % 3 == 0 else [pytest.mark.nightly]
+        yield pytest.param(line, id=f"{line['trial']}-{line['name']}", marks=marks)
+
+
 @cache
-def _recorded(system: str) -> list[dict[str, Any]]:
-    """The history that the scripts change; its header did not tell yet that its sessions had no options."""
-    lines = lzma.decompress((BLIND / "histories" / f"{system}.jsonl.xz").read_bytes()).decode().splitlines()
+def _recorded(trial: int, system: str) -> list[dict[str, Any]]:
+    """The history that the scripts change; at first its header did not tell that its sessions had no options."""
+    data = lzma.decompress((BLIND / f"histories-{trial}" / f"{system}.jsonl.xz").read_bytes())
+    lines = data.decode().splitlines()
     events = [json.loads(line) for line in lines]
     events[0]["value"]["options"] = {}
     return events
 
 
-def _changed(name: str, system: str) -> list[dict[str, Any]]:
-    spec = importlib.util.spec_from_file_location(name.replace("-", "_"), BLIND / "histories" / f"{name}.py")
+def _changed(trial: int, name: str, system: str) -> list[dict[str, Any]]:
+    path = BLIND / f"histories-{trial}" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name.replace("-", "_"), path)
     assert spec is not None
     assert spec.loader is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    events: list[dict[str, Any]] = script.change(copy.deepcopy(_recorded(system)))
+    events: list[dict[str, Any]] = script.change(copy.deepcopy(_recorded(trial, system)))
     return events
 
 
@@ -47,12 +57,14 @@ def _written(events: list[dict[str, Any]], path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("line", [pytest.param(line, id=line["name"]) for line in LINES])
+@pytest.mark.parametrize("line", list(of_day_and_night()))
 def test_a_fault_that_was_found_stays_found_and_what_a_sound_bus_may_do_is_valid(
     line: dict[str, Any], tmp_path: Path
 ) -> None:
     """By the same check and kind. A fault that nothing finds yet is told as such, and is no failure."""
-    verdicts = run_checks(scan(_written(_changed(line["name"], line["system"]), tmp_path / "history.jsonl")))
+    verdicts = run_checks(
+        scan(_written(_changed(line["trial"], line["name"], line["system"]), tmp_path / "history.jsonl"))
+    )
     found = sorted({f"{verdict.check}:{witness.kind}" for verdict in verdicts for witness in verdict.witnesses})
     assert found == line["found_since"]
     assert overall(verdicts) == ("invalid" if found else "valid")
@@ -61,7 +73,9 @@ def test_a_fault_that_was_found_stays_found_and_what_a_sound_bus_may_do_is_valid
 
 def test_the_page_tells_what_the_lines_tell() -> None:
     """The sums of the table."""
-    faults = [line for line in LINES if not line["innocent"]]
-    found, since = (sum(bool(line[name]) for line in faults) for name in ("found", "found_since"))
-    row = f"| all | {len(faults)} | {found} | {since} | {len(LINES) - len(faults)} | 0 |"
-    assert row in (BLIND / "histories.md").read_text()
+    page = (BLIND / "histories.md").read_text()
+    for trial, names in ((1, ("found", "found_since")), (2, ("found_before_trial_1", "found"))):
+        lines = [line for line in LINES if line["trial"] == trial]
+        faults = [line for line in lines if not line["innocent"]]
+        one, other = (sum(bool(line[name]) for line in faults) for name in names)
+        assert f"| all | {len(faults)} | {one} | {other} | {len(lines) - len(faults)} | 0 |" in page

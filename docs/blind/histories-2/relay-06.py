@@ -1,0 +1,43 @@
+import copy, json
+
+
+def pairs(events):
+    """(invoke, closing event) of each call, by place in the list: {place of invoke: place of closing}."""
+    open_, out = {}, {}
+    for n, e in enumerate(events):
+        if e["type"] == "invoke":
+            open_[e["process"]] = n
+        elif e["type"] in ("ok", "fail", "info") and e["process"] in open_:
+            out[open_.pop(e["process"])] = n
+    return out
+
+
+def calls(events, op, kind="ok"):
+    return [(i, o) for i, o in sorted(pairs(events).items()) if events[i].get("op") == op and events[o]["type"] == kind]
+
+
+def rows(events, lane=None):
+    """Places of the final state's rows, of one lane or of all."""
+    return [n for n, e in enumerate(events) if e["type"] == "state" and (lane is None or e["value"]["lane"] == lane)]
+
+
+def count(events, by):
+    for e in events:
+        if e["type"] == "ok" and e.get("op") == "dump":
+            e["value"]["rows"]["messages"] += by
+
+
+def change(events):
+    events = copy.deepcopy(events)
+    wide = [events[i]["value"] for i, _ in calls(events, "send") if len(events[i]["value"]["to"]) > 2]
+    m = wide[len(wide) // 3]
+    lane = "inbox " + m["agent"]
+    stem = lambda n: events[n]["value"]["id"].split("/")[1]
+    seq = {events[n]["value"]["id"]: events[n]["value"]["seq"] for n in rows(events) if events[n]["value"]["lane"].startswith("outbox")}
+    ns = rows(events, lane)
+    at = max((n for n in ns if seq[events[n]["value"]["id"]] < seq[m["id"]]), default=ns[0] - 1)
+    row = copy.deepcopy(events[ns[0]])
+    row["value"] = {**row["value"], "lane": lane, "id": m["id"], "seq": None, "body": m["body"]}
+    events.insert(at + 1, row)
+    count(events, 1)
+    return events
