@@ -219,6 +219,14 @@ def test_a_completed_message_is_not_shown_again(events: Callable[[str], Events],
     assert "shown_after_done" in found(history, tmp_path)
 
 
+def test_a_full_page_says_whether_more_is_left(events: Callable[[str], Events], tmp_path: Path) -> None:
+    """Else it lacks what had been acknowledged before the sync began."""
+    history = events("topics")
+    for page in answers(history, "sync"):
+        page["value"]["has_more"] = False
+    assert found(history, tmp_path) == {"stale"}
+
+
 @pytest.mark.parametrize(
     ("system", "op"), [("worker", "renew_claim"), ("worker", "try_claim_task"), ("comms", "claim_message")]
 )

@@ -86,6 +86,7 @@ class Read(Fact):
     start: int | None = None  # it shows the messages above this; None if it shows nothing
     upto: int | None = None  # and not above this
     joined: int | None = None  # `upto` of the reader's last answer that showed anything
+    is_all: bool = False  # it says that nothing is left, so it is held as one with room
 
 
 class Delivered(Fact):

@@ -119,7 +119,7 @@ def _otherwise(facts: Facts, answers: dict[int, list[Delivered]]) -> list[Witnes
 
 
 def _stale(facts: Facts, answers: dict[int, list[Delivered]]) -> list[Witness]:
-    """A sync with room left that ended before a message of another, acknowledged before the sync began."""
+    """A sync with room left, or that says it is all, without a message of another, acknowledged before it began."""
     acknowledged: dict[str, list[tuple[int, int, str]]] = defaultdict(list)  # lane → (end, seq, sender)
     for sent in facts.appended:
         if sent.outcome == "ok" and sent.seq is not None:
@@ -127,7 +127,7 @@ def _stale(facts: Facts, answers: dict[int, list[Delivered]]) -> list[Witness]:
     newest = {lane: _newest(sorted(ends)) for lane, ends in acknowledged.items()}
     found = []
     for sync in facts.reads:
-        if sync.rows >= sync.limit or not sync.is_moving or sync.lane not in newest:
+        if not (sync.is_all or (sync.rows < sync.limit and sync.is_moving)) or sync.lane not in newest:
             continue
         ends, tops = newest[sync.lane]
         known = bisect_right(ends, sync.begin)

@@ -33,7 +33,7 @@ WHY = {
     "misdelivered": "a poll delivered seq {a}, which is addressed to another agent",
     "delivered_otherwise": "what was delivered as seq {a} is not what the final state holds there",
     "skipped": "an answer passed over seq {a} on its way up to seq {b}",
-    "stale": "an answer with room left lacks seq {a}, acknowledged to its sender before the call began",
+    "stale": "an answer with room, or that says it is all, lacks seq {a}, acknowledged before the call began",
     "own_message": "a sync returned seq {a}, which is the reader's own message",
     "cursor_moved": "a sync without auto_advance moved the cursor to {a}; acknowledged was {b}",
     # acks

@@ -271,7 +271,9 @@ def sums_of(streams: Streams, checks: set[Check]) -> DataFrame | None:
         of_reads += f" OR (before IS NOT NULL AND {stale})"
         of_delivered = "(place > 0 AND seq <= prev) OR addressee <> reader"
     elif syncs.check in checks:
-        stale = "rows < `limit` AND is_moving AND newest > greatest(coalesce(after, 0), coalesce(most, 0))"
+        stale = (
+            "((rows < `limit` AND is_moving) OR is_all) AND newest > greatest(coalesce(after, 0), coalesce(most, 0))"
+        )
         of_reads += f" OR least <= before OR (NOT is_moving AND after <> before) OR ({stale})"
         of_delivered = "(place > 0 AND seq <= prev) OR (NOT with_own AND sender = reader)"
     elif receives.check in checks:

@@ -90,6 +90,7 @@ def _read(call: Call, topic: str, is_moving: bool) -> Iterator[Fact]:
         is_moving,
         number(params.get("ack_through")),
         bool(flag(params.get("include_self"))),
+        is_all=flag(call.reply.get("has_more")) is False,
     )
     for place, row in enumerate(map(as_row, as_list(rows))):
         id_, seq, sender = text(row.get("message_id")), number(row.get("seq")), text(row.get("sender"))
