@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import json
 import lzma
+import tarfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -38,14 +38,18 @@ def _recorded(trial: int, system: str) -> list[dict[str, Any]]:
     return events
 
 
+@cache
+def _scripts(trial: int) -> dict[str, str]:
+    """As their authors wrote them, by name."""
+    with tarfile.open(BLIND / f"histories-{trial}" / "scripts.tar.xz") as packed:
+        members = {member.name: packed.extractfile(member) for member in packed.getmembers()}
+        return {name.removesuffix(".py"): file.read().decode() for name, file in members.items() if file is not None}
+
+
 def _changed(trial: int, name: str, system: str) -> list[dict[str, Any]]:
-    path = BLIND / f"histories-{trial}" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name.replace("-", "_"), path)
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    events: list[dict[str, Any]] = script.change(copy.deepcopy(_recorded(trial, system)))
+    script: dict[str, Any] = {}
+    exec(_scripts(trial)[name], script)
+    events: list[dict[str, Any]] = script["change"](copy.deepcopy(_recorded(trial, system)))
     return events
 
 
