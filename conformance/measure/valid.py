@@ -1,7 +1,8 @@
 """`python conformance/measure/valid.py`: docs/valid.md, the worth of a verdict, from the data beside it.
 
 Coverage comes from docs/corpus, the kill matrix from docs/mutants, the mutation score from docs/mutation, blind trials
-from docs/blind (a line for each fault: `fault`, `system`, `trial`, `caught_by`, null if nothing did, `judged`).
+from docs/blind/trial-N.jsonl (a line for each fault: `fault`, `system`, `trial`, `caught_by`, null if nothing did,
+`judged`).
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ def _score(got: dict[str, int]) -> str:
 def _blind(system: str) -> str:
     trials: dict[str, list[bool]] = {}
     unjudged: Counter[str] = Counter()
-    for path in sorted((DOCS / "blind").glob("*.jsonl")):
+    for path in sorted((DOCS / "blind").glob("trial-*.jsonl")):
         for line in read(path):
             if line.get("system") == system:
                 name = str(line.get("trial", path.stem))

@@ -6,6 +6,6 @@ from busspark.narrow.database import Database
 
 
 def narrowed(db: Database) -> dict[str, str]:
-    """Every check of a message looks at all its contents."""
+    """With all that was told of them."""
     db.make("odd", "SELECT lane, message FROM contents GROUP BY lane, message HAVING min(digest) <> max(digest)")
     return {"contents": "SELECT * FROM contents WHERE (lane, message) IN (FROM odd)"}

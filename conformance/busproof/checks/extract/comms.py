@@ -150,7 +150,7 @@ def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
 
 
 def of_run(header: dict[str, Any]) -> Source:
-    """Claims last as long as the seed says; there is no option."""
+    """Claims last as long as the seed says, if nobody says otherwise: an adapter may know the option of `worker`."""
     return dataclasses.replace(SOURCE, of_call=partial(of_call, lease_ms=lease_of(header, "lease_ms", LEASE_MS)))
 
 
