@@ -91,7 +91,7 @@ class Run:
     def items(self) -> list[tuple[str, str]]:
         """(fleet, item), after --only. Each process begins with a long one (it works, or waits) and a short one."""
         wanted = [name for name in item_names(self.system) if self._wanted(name)]
-        names = [part for name in wanted for part in PARTS.get(name, (name,))]
+        names = [part for name in wanted for part in self._parts_of(name)]
         names += [name for name in self.only if name.startswith(f"{CORPUS}:")]
         mixed = [name for name in names if self.mixed_with and name.partition(":")[0] not in UNMIXED]
         items = [("bus", name) for name in names] + [("mixed", name) for name in mixed]
@@ -99,6 +99,17 @@ class Run:
         works = [item for item in items if item[1].partition(":")[0] in (*UNMIXED, HISTORY)]
         short = [item for item in items if item not in waits and item not in works]
         return list(_in_turn(_in_turn(works, waits), short))
+
+    def _parts_of(self, item: str) -> tuple[str, ...]:
+        """The corpus and the search are played in parts; of the corpus, what the rows that were asked for need."""
+        if item == CORPUS and self.only and not self._is_whole_corpus():
+            return tuple(f"{CORPUS}:{row}" for row in self.only if row in cited(self.system))
+        return PARTS.get(item, (item,))
+
+    def _is_whole_corpus(self) -> bool:
+        """Is it asked for by its own name, or by a noun or a row that it alone decides?"""
+        names = {CORPUS, *(row.noun for row in rows_of(self.system, CORPUS))}
+        return bool(names & set(self.only)) or not cited(self.system) & set(self.only)
 
     def _waits_long(self, item: str) -> bool:
         scenario = SYSTEMS[self.system].scenarios.get(item)
