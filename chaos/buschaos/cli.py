@@ -27,8 +27,9 @@ from buschaos.subjects.base import Subject
 from busproof.adapters.base import DoorError
 from busproof.catalogue import catalogue
 from busproof.fleet import BusSpecError, reference
+from busproof.lock import Taken, alone
 from busproof.report.lines import EXIT_CODES, Report
-from busproof.words import one_line, reason, say
+from busproof.words import kit_failed, one_line, reason, say
 
 QUICK_S = 30.0
 PROBLEMS_SHOWN = 10
@@ -103,16 +104,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         return replayed(args.bus or [reference(args.system)], args.system, args.script)
     settings = _settings(args)
     try:
-        with Live(settings.shared.time, args.stop_after) as live:
-            result = run(settings, live)
-    except (RunFailed, BusSpecError, DoorError) as error:
+        with alone(settings.shared.out, "chaos"):
+            return _run(settings, args.stop_after)
+    except (RunFailed, BusSpecError, DoorError, Taken) as error:
         say(f"could not run: {reason(error)}", sys.stderr)
-        return EXIT_CODES["unknown"]
+    except Exception as error:
+        say(f"busproof: {kit_failed(error)}", sys.stderr)
+    return EXIT_CODES["unknown"]
+
+
+def _run(settings: Settings, stop_after: int | None) -> int:
+    """Play, report, and tell; the exit code."""
+    with Live(settings.shared.time, stop_after) as live:
+        result = run(settings, live)
     if result.is_interrupted:
         say("busproof: interrupted; this is what was known by then", sys.stderr)
-    told = report.write(result, settings)
-    _tell(result, told, settings)
-    return int(told.footer["exit_code"])
+    written = report.write(result, settings)
+    _tell(result, written, settings)
+    return int(written.footer["exit_code"])
 
 
 def _settings(args: argparse.Namespace) -> Settings:

@@ -26,9 +26,9 @@ from buschaos.nemeses import server
 from buschaos.operations import Operation
 from buschaos.points import Place, Point
 from busproof.adapters.base import DoorError
-from busproof.fleet import Fleet
+from busproof.fleet import BusSpecError, Fleet
 from busproof.protocol import HelloReply
-from busproof.words import reason
+from busproof.words import kit_failed, reason
 
 
 class Settings:
@@ -156,7 +156,9 @@ def _played(settings: Settings, name: str, progress: Progress, time: Time, fleet
         findings.ended_by = INTERRUPTED
     except Enough as enough:
         findings.ended_by = str(enough)
-    except (RunFailed, DoorError) as error:  # the others may be played nevertheless
+    except (RunFailed, DoorError, BusSpecError) as error:  # the others may be played nevertheless
         findings.could_not_run = findings.broke_off = f"it broke off: {reason(error)}"
+    except Exception as error:
+        findings.could_not_run = findings.broke_off = kit_failed(error)
     findings.seconds, findings.progress = monotonic() - began, Progress()
     return findings

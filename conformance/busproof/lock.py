@@ -29,9 +29,9 @@ def alone(folder: Path, name: str) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
+            process = file.read().strip() or "unknown"
             raise Taken(
-                f"another run of {name} (process {file.read().strip() or 'unknown'}) writes to {folder}: "
-                "wait for its end, or give this run another --out"
+                f"another run (process {process}) has {file.name}: wait for its end, or give this run another --out"
             ) from None
         file.truncate(0)
         file.write(str(os.getpid()))

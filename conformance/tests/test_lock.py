@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from busproof.cli import main
 from busproof.lock import Taken, alone
 
 _HOLDER = """
@@ -28,7 +29,7 @@ def _holder(folder):
 def test_a_second_run_is_told_which_process_has_the_folder(tmp_path):
     with _holder(tmp_path) as first:
         try:
-            with pytest.raises(Taken, match=rf"chaos \(process {first.pid}\).*{tmp_path}.*another --out"):
+            with pytest.raises(Taken, match=rf"\(process {first.pid}\) has {tmp_path}/.chaos.lock: .* another --out"):
                 alone(tmp_path, "chaos").__enter__()
         finally:
             first.kill()
@@ -58,3 +59,9 @@ def test_a_run_that_ended_frees_its_folder_though_a_forked_child_lives_on(tmp_pa
 def test_another_command_may_write_to_the_same_folder(tmp_path):
     with alone(tmp_path / "new", "chaos"), alone(tmp_path / "new", "explore"):
         pass
+
+
+def test_a_second_search_in_a_folder_is_refused(tmp_path, capsys):
+    with alone(tmp_path, "explore"):
+        assert main(["explore", "worker", "--calls", "9", "--out", str(tmp_path)]) == 2
+    assert "give this run another --out" in capsys.readouterr().err

@@ -73,6 +73,10 @@ class RandomKills(Act[Own]):
         judgement = judge.of_history(history := scene.shared.out / "history.jsonl")
         _tell(scene, drawn, tally, evidence)
         findings.undecided = [*judgement.undecided, *findings.undecided]
+        idle = [check for check in judgement.idle if judge.is_asked(check, scene.fleet.hello, scene.shared.system)]
+        unlooked = [f"the check {check} had nothing to judge: the history has no such operation" for check in idle]
+        # Where files are sent, nothing is acknowledged, and the last reading decides alone.
+        (findings.undecided if scene.subject.retried else findings.notes).extend(unlooked)
         findings.add(
             [
                 *(Problem("log", strange) for strange in tally.strange),
