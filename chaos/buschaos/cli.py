@@ -24,11 +24,11 @@ from buschaos.schedules import replayed
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from buschaos.subjects.base import Subject
-from busproof.adapters.base import DoorError
-from busproof.catalogue import catalogue
-from busproof.fleet import BusSpecError, reference
+from busproof.bus.base import DoorError
+from busproof.bus.fleet import BusSpecError, reference
+from busproof.contract.catalogue import catalogue
 from busproof.lock import Taken, alone
-from busproof.report.lines import EXIT_CODES, Report
+from busproof.pages.report.lines import EXIT_CODES, Report
 from busproof.words import kit_failed, one_line, reason, say
 
 QUICK_S = 30.0

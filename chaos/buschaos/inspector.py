@@ -18,9 +18,9 @@ from typing import Any
 
 from buschaos.bus import RunFailed
 from buschaos.subjects import SUBJECTS
-from busproof.adapters.base import Lost
-from busproof.adapters.child import Child
-from busproof.warm import Warm
+from busproof.bus.base import Lost
+from busproof.bus.child import Child
+from busproof.bus.warm import Warm
 from busproof.words import kit_failed
 
 LIMIT_S = 60.0

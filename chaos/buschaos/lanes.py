@@ -14,8 +14,8 @@ from typing import Any, Generic, TypeVar
 from buschaos.bus import RunFailed
 from buschaos.limits import INTERRUPTED, Enough, Progress, Time
 from buschaos.state import Problem
-from busproof.ended import by_sigterm, with_the_parent
-from busproof.fleet import BusSpecError
+from busproof.bus.fleet import BusSpecError
+from busproof.run.ended import by_sigterm, with_the_parent
 from busproof.words import kit_failed, reason
 
 T = TypeVar("T")

@@ -25,9 +25,9 @@ from buschaos.limits import INTERRUPTED, Enough, Progress, Time
 from buschaos.nemeses import server
 from buschaos.operations import Operation
 from buschaos.points import Place, Point
-from busproof.adapters.base import DoorError
-from busproof.fleet import BusSpecError, Fleet
-from busproof.protocol import HelloReply
+from busproof.bus.base import DoorError
+from busproof.bus.fleet import BusSpecError, Fleet
+from busproof.contract import HelloReply
 from busproof.words import kit_failed, reason
 
 

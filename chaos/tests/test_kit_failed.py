@@ -14,11 +14,11 @@ from buschaos.acts.power_loss import PowerCuts
 from buschaos.bus import RunFailed
 from buschaos.inspector import Inspector
 from buschaos.subjects import SUBJECTS
-from busproof.checks import Verdict
-from busproof.fleet import reference
+from busproof.bus.fleet import reference
+from busproof.contract import HelloReply
 from busproof.lock import alone
-from busproof.protocol import HelloReply
-from busproof.report import lines
+from busproof.oracle.checks import Verdict
+from busproof.pages.report import lines
 
 
 def _raises(*_: Any) -> None:

@@ -13,8 +13,8 @@ from buschaos.acts.holds import WITH_OTHERS
 from buschaos.run import Run
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
-from busproof.catalogue import catalogue
-from busproof.protocol import CONTRACTS, HelloReply
+from busproof.contract import CONTRACTS, HelloReply
+from busproof.contract.catalogue import catalogue
 
 ACTS = [
     (system, act.name, noun)

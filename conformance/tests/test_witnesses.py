@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from busproof import checks
-from busproof.checks.verdict import WHY, Witness
+from busproof.oracle import checks
+from busproof.oracle.checks.verdict import WHY, Witness
 
 _SOURCES = [path for path in Path(checks.__file__).parent.rglob("*.py") if path.name != "verdict.py"]
 _TEXTS = {

@@ -15,7 +15,7 @@ from buschaos.acts.power_loss import PowerCuts
 from buschaos.acts.random_kills import RandomKills
 from buschaos.acts.waits import Waits
 from buschaos.nemeses import server
-from busproof.catalogue import catalogue
+from busproof.contract.catalogue import catalogue
 
 ACTS: tuple[Act[Any], ...] = (
     RandomKills(),

@@ -22,7 +22,7 @@ from buschaos.points import Place, Point
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from buschaos.subjects.base import Subject
-from busproof.fleet import Fleet
+from busproof.bus.fleet import Fleet
 
 Own = TypeVar("Own")  # the settings of one act
 Words = Mapping[str, Any]  # what was asked for, by the names of the fields of all acts' settings

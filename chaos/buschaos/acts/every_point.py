@@ -12,7 +12,7 @@ from buschaos.crashpoints import CrashPoints, PointResult, cuts, in_the_middle
 from buschaos.limits import Time
 from buschaos.operations import Operation
 from buschaos.points import Point
-from busproof.fleet import Fleet
+from busproof.bus.fleet import Fleet
 
 Torn = Callable[[int], set[int]]
 

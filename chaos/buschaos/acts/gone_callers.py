@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from buschaos import reading
 from buschaos.acts.base import Act, Scene, Shared
 from buschaos.gone import CASES, Case, GoneCallers
-from busproof.fleet import Fleet
+from busproof.bus.fleet import Fleet
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from buschaos.acts.base import Act, Scene, Shared, flag
 from buschaos.power import DEATHS, DEATHS_OF_SLOW_STARTERS, IMAGES_OF_SESSION, PowerLoss
 from buschaos.sessions import Durability, PowerResult
 from buschaos.subjects.base import Subject
-from busproof.fleet import Fleet
+from busproof.bus.fleet import Fleet
 
 FULL = {"synchronous": "FULL"}  # with it the feature `synchronous` promises the level power-loss
 

@@ -17,7 +17,7 @@ from buschaos.acts.base import Act, Scene, Shared, Words, flag
 from buschaos.nemeses import server, syscalls
 from buschaos.state import Evidence, Problem
 from buschaos.subjects.base import Subject
-from busproof.history import read
+from busproof.contract.history import read
 
 KILLS = 200
 KILLS_OF_SLOW_STARTERS = 40
