@@ -18,6 +18,7 @@ from typing import Any
 from busproof.bus.base import DoorError
 from busproof.bus.fleet import BusSpecError, Fleet, reference, warm_for
 from busproof.contract.catalogue import catalogue
+from busproof.lock import Taken, alone
 from busproof.play.explore import corpus, retold
 from busproof.play.explore.orders import ORDERS_MAX
 from busproof.play.explore.script import Step, load, save
@@ -37,9 +38,11 @@ def main(argv: Sequence[str]) -> int:
     assert specification is not None
     with contextlib.ExitStack() as stack:
         try:
+            if not (args.coverage or args.gather or args.script):  # a search writes the script of a difference
+                stack.enter_context(alone(args.out, "explore"))
             bus = args.bus or stack.enter_context(warm_for([args.system])).spec(reference(args.system))
             fleet = stack.enter_context(contextlib.closing(Fleet([bus], system=args.system)))
-        except (BusSpecError, DoorError, OSError, ImportError, AttributeError) as error:
+        except (BusSpecError, DoorError, Taken, OSError, ImportError, AttributeError) as error:
             say(f"busproof: {reason(error)}", sys.stderr)
             return 2
         try:
