@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from busproof import __version__
+from busproof import __version__, lock
 from busproof.bus.base import DoorError
 from busproof.bus.doors import BusSpecError
 from busproof.bus.fleet import Fleet, reference, warm_for
@@ -59,6 +59,16 @@ def check(args: argparse.Namespace) -> int:
     if problem:
         say(f"busproof: {problem}", sys.stderr)
         return 2
+    try:
+        with lock.alone(out, "check"):
+            return _judged(args, out)
+    except lock.Taken as taken:
+        say(f"busproof: {taken}", sys.stderr)
+        return 2
+
+
+def _judged(args: argparse.Namespace, out: Path) -> int:
+    """Run the suite and tell its report. Nobody else writes to the folder meanwhile."""
     shutil.rmtree(out / "parts", ignore_errors=True)
     (out / "report.jsonl").unlink(missing_ok=True)
     (out / "parts").mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from busproof import __version__
+from busproof.bus.base import DoorError
 from busproof.bus.fleet import Fleet, reference, warm_for
 from busproof.bus.warm import Warm, started_by
 from busproof.contract import CONTRACTS
@@ -24,6 +25,7 @@ from busproof.play.suite import rows_of
 from busproof.run import known
 from busproof.run.runner import EXPLORE_PARTS, NOT_REACHED, RowResult, cited, decided_by, item_names, run_item
 from busproof.systems import SYSTEMS
+from busproof.words import kit_failed, reason
 
 PARTICIPANT = "sqlite:"
 WARM = "BUSPROOF_WARM"  # where a warm process listens
@@ -153,8 +155,13 @@ class Run:
 
     def play(self, label: str, item: str) -> list[RowResult]:
         """Play an item and leave its rows in OUT/parts."""
-        fleet = self.fleet(label)
-        results = run_item(fleet, item, label=label, profile="nightly" if self.nightly else "pr", seed=self.seed)
+        try:
+            profile = "nightly" if self.nightly else "pr"
+            results = run_item(self.fleet(label), item, label=label, profile=profile, seed=self.seed)
+        except DoorError as error:
+            results = self._undecided(label, item, f"the bus could not be started: {reason(error)}")
+        except Exception as error:
+            results = self._undecided(label, item, kit_failed(error))
         results = self._asked_for(item, results)
         part = self.out / "parts" / f"{label}-{item}.json"
         part.parent.mkdir(parents=True, exist_ok=True)
@@ -217,18 +224,15 @@ class Run:
                     corpus.add(found[0])
                 results += found
                 continue
-            lost = [
-                RowResult(
-                    requirement=row.id,
-                    outcome="could-not-run",
-                    check=row.check or "",
-                    fleet=label,
-                    why=f"{item} did not come to an end",
-                )
-                for row in decided_by(self.system, item)
-            ]
-            results += self._asked_for(item, lost)
+            results += self._asked_for(item, self._undecided(label, item, f"{item} did not come to an end"))
         return _joined(results), corpus
+
+    def _undecided(self, label: str, item: str, why: str) -> list[RowResult]:
+        """The rows of an item that was not played to its end."""
+        return [
+            RowResult(requirement=row.id, outcome="could-not-run", check=row.check or "", fleet=label, why=why)
+            for row in decided_by(self.system, item)
+        ]
 
     def _hello(self) -> dict[str, Any]:
         try:

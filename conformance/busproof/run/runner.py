@@ -40,6 +40,7 @@ from busproof.play.explore.search import Program, search
 from busproof.play.explore.stage import Specification
 from busproof.play.suite import Ctx, Finding, Scenario, rows_of, stage
 from busproof.systems import SYSTEMS, play, run_checks
+from busproof.words import kit_failed
 
 Outcome = Literal["pass", "fail", "warn", "not-applicable", "could-not-run", "inconclusive"]
 
@@ -204,7 +205,7 @@ def _what_ended_it(error: Exception) -> tuple[Outcome, str]:
     if isinstance(error, (LookupError, TypeError, AttributeError)):
         what = f"{type(error).__name__}: {error}"
         return "could-not-run", f"the script needs an answer of another shape than came, at {where} ({what})"
-    return "could-not-run", f"the script broke at {where} ({type(error).__name__}: {error})"
+    return "could-not-run", kit_failed(error)
 
 
 def _decide(rows: list[Requirement], ctx: Ctx, ended: tuple[Outcome, str] | None) -> list[RowResult]:
