@@ -33,21 +33,18 @@ def kinds() -> list[str]:
 
 def read(kind: str) -> dict[str, Record]:
     """All records of a kind, by id."""
-    path = _path(kind)
-    if not path.exists():
-        raise NoEvidenceError(f"no evidence of the kind {kind!r}: there are {', '.join(kinds()) or 'none'}")
-    # Not splitlines: a text may hold another character that ends a line.
-    lines = lzma.decompress(path.read_bytes()).decode().split("\n")
-    return {each["id"]: each for each in map(json.loads, lines[:-1])}
+    return {each["id"]: each for each in map(json.loads, _lines(kind))}
 
 
 def record(kind: str, record_id: str) -> Record:
-    """One record of a kind."""
-    records = read(kind)
-    if record_id not in records:
-        near = difflib.get_close_matches(record_id, records, n=3, cutoff=0.4)
-        raise NoEvidenceError(f"no record {record_id!r} in {kind!r}" + f"; near it: {', '.join(near)}" * bool(near))
-    return records[record_id]
+    """One record of a kind; no other is parsed."""
+    start = f'{{"id": {json.dumps(record_id, ensure_ascii=False)}'
+    for line in _lines(kind):
+        if line.startswith(start):
+            whole: Record = json.loads(line)
+            return whole
+    near = difflib.get_close_matches(record_id, read(kind), n=3, cutoff=0.4)
+    raise NoEvidenceError(f"no record {record_id!r} in {kind!r}" + f"; near it: {', '.join(near)}" * bool(near))
 
 
 def write(kind: str, records: Iterable[Record]) -> Path:
@@ -56,7 +53,7 @@ def write(kind: str, records: Iterable[Record]) -> Path:
     for each in records:
         if by_id.setdefault(each["id"], each) is not each:
             raise ValueError(f"two records of {kind} have the id {each['id']!r}")
-    lines = "".join(json.dumps(by_id[key], ensure_ascii=False) + "\n" for key in sorted(by_id))
+    lines = "".join(json.dumps({"id": key} | by_id[key], ensure_ascii=False) + "\n" for key in sorted(by_id))
     path = _path(kind)
     beside = path.with_suffix(f".{os.getpid()}")
     beside.write_bytes(lzma.compress(lines.encode(), check=lzma.CHECK_CRC64, filters=_FILTERS))
@@ -68,6 +65,14 @@ def update(kind: str, records: Iterable[Record]) -> Path:
     """Add records to a kind, in place of those with the same ids."""
     older = read(kind) if _path(kind).exists() else {}
     return write(kind, (older | {each["id"]: each for each in records}).values())
+
+
+def _lines(kind: str) -> list[str]:
+    path = _path(kind)
+    if not path.exists():
+        raise NoEvidenceError(f"no evidence of the kind {kind!r}: there are {', '.join(kinds()) or 'none'}")
+    # Not splitlines: a text may hold another character that ends a line.
+    return lzma.decompress(path.read_bytes()).decode().split("\n")[:-1]
 
 
 def _path(kind: str) -> Path:

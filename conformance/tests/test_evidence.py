@@ -19,11 +19,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("folder")
 def test_the_same_records_make_the_same_bytes_in_whatever_order_they_come() -> None:
-    records = [{"id": f"blind-{n}", "diff": "-a\n+ü\u2028\n" * n} for n in range(9)]
+    records = [{"diff": f"+{n}", "id": f"blind-{n}", "text": "-a\n+ü\u2028\n" * n} for n in range(19)]
     first = evidence.write("faults", records).read_bytes()
     assert evidence.write("faults", reversed(records)).read_bytes() == first
-    assert list(evidence.read("faults").values()) == records
-    assert evidence.record("faults", "blind-3") == records[3]
+    assert sorted(evidence.read("faults").values(), key=records.index) == records
+    assert evidence.record("faults", "blind-1") == records[1]
     assert evidence.kinds() == ["faults"]
 
 
