@@ -1,7 +1,7 @@
 """`python conformance/measure/choices.py`: is a bus that chose otherwise, where its seed is silent, judged VALID?
 
 Two kinds of them: mutants whose killing rows are all RESOLVED, and the variants in conformance/choices, each a choice
-that docs/spec leaves free. Every one is given the whole of `check`. Results are lines of busproof-out/choices/SYSTEM.jsonl,
+that docs/spec leaves free. Each is given the whole of `check`. Results are lines of busproof-out/choices/SYSTEM.jsonl,
 one a bus, the last counts; a bus with one is not judged again, so a run can be broken off. `played` says how much of
 `check` it is: whole, short (without the corpus, the search and waits), or in two (short, and later all the rest, which
 has no verdict of its own). A play ends after the first part in which a MUST row fails.
