@@ -3,8 +3,8 @@
 cosmic-ray makes them; a bus with one is judged as a stranger's would be: the corpus first, and where nothing differs,
 all else that `check` plays. The first failure ends it. Results are lines of busproof-out/mutation/GROUP.jsonl,
 the last of a mutant counts; a mutant with one is not judged again, so a run can be broken off, and several can share
-the work (`--shard 1/2`). With `--corpus-only` a survivor is `left`: a run without it asks the rest. `--again` asks once more of
-mutants not killed; `--chaos` asks `busproof chaos` of them. A `--seed` draws other sites: once the kit was mended
+the work (`--shard 1/2`). With `--corpus-only` a survivor is `left`: a run without it asks the rest. `--again` asks once more
+of mutants not killed; `--chaos` asks `busproof chaos` of them. A `--seed` draws other sites: once the kit was mended
 after a draw, that draw is no measure of it any more.
 """
 
@@ -29,16 +29,16 @@ from by_chaos import asked_of_chaos
 from mutate import REFBUS, Mutation, drawn
 from reach import Reach
 
-from busproof.adapters.base import DoorError
-from busproof.catalogue import catalogue
-from busproof.explore import corpus
-from busproof.explore.search import Program
-from busproof.explore.stage import Refusal
-from busproof.fleet import Fleet
-from busproof.protocol import CONTRACTS
-from busproof.runner import CORPUS, item_names, run_item
+from busproof.bus.base import DoorError
+from busproof.bus.fleet import Fleet
+from busproof.bus.warm import Warm
+from busproof.contract import CONTRACTS
+from busproof.contract.catalogue import catalogue
+from busproof.play.explore import corpus
+from busproof.play.explore.search import Program
+from busproof.play.explore.stage import Refusal
+from busproof.run.runner import CORPUS, item_names, run_item
 from busproof.systems import SYSTEMS
-from busproof.warm import Warm
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parents[1] / "busproof-out" / "mutation"

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from busproof import evidence
-from busproof.checks import overall
-from busproof.history import scan
+from busproof.contract.history import scan
+from busproof.oracle.checks import overall
 from busproof.systems import run_checks
 
 SCRIPTS = evidence.read("histories").values()

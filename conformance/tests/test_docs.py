@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from busproof import cli, known
-from busproof.fleet import reference
+from busproof import cli
+from busproof.bus.fleet import reference
 from busproof.pages import worth
-from busproof.report import scoreboard
+from busproof.pages.report import scoreboard
+from busproof.run import known
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(

@@ -1,54 +1,92 @@
-"""Evidence: records are packed, found again by their id, and named where they are missing."""
+"""Evidence holds the step that caused it: all calls of a race, the call before a look, those that were refused."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
+from typing import Any
 
 import pytest
 
-from busproof import evidence
-from busproof.evidence import NoEvidenceError
+from busproof.bus.fleet import Fleet
+from busproof.oracle.models.spec import Difference, Refusal
+from busproof.pages.report.terminal import EVENTS_SHOWN, _last
+from busproof.play.explore import corpus
+from busproof.play.explore.orders import Called
+from busproof.play.explore.script import Step, call
+from busproof.play.explore.search import Program
+from busproof.play.explore.stage import Mismatch
+from busproof.play.scenarios.common import raced
+from busproof.play.suite import SCENARIOS, Ctx, Scenario
+from busproof.run.runner import run_item
+from busproof.systems import SYSTEMS
+
+assert SYSTEMS  # all scripts are known
+
+RACE = Step("race", name="2", calls=[Step("call", 0, "ack", {}, "2a"), Step("call", 1, "ack", {}, "2b")])
+MANY = Step("many", 0, "publish", {}, "3", times=9)
+STEPS = [Step("open", 0, name="0"), Step("call", 0, "publish", {}, "1"), RACE, MANY]
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An evidence folder of its own."""
-    monkeypatch.setattr(evidence, "FOLDER", tmp_path)
-    return tmp_path
+def told(step: Step, *called: Called) -> list[str]:
+    """The lines of the steps before a difference at this step of the script, in these calls."""
+    history = [([Called("1", 0, "publish", {}, 0, seen=Refusal("BUSY\n", definite=True))], ())]
+    program = Program(0, STEPS[: STEPS.index(step) + 1] if step in STEPS else [*STEPS], history=[*history])
+    mismatch = Mismatch(step, [*called], Difference("reply", "a", "b"), [])
+    lines = corpus._seen_again("worker", "x", program, mismatch, "").split("\n")
+    return [line.strip() for line in lines if line.startswith("  {")]
 
 
-@pytest.mark.usefixtures("folder")
-def test_the_same_records_make_the_same_bytes_in_whatever_order_they_come() -> None:
-    records = [{"diff": f"+{n}", "id": f"blind-{n}", "text": "-a\n+ü\u2028\n" * n} for n in range(19)]
-    first = evidence.write("faults", records).read_bytes()
-    assert evidence.write("faults", reversed(records)).read_bytes() == first
-    assert sorted(evidence.read("faults").values(), key=records.index) == records
-    assert evidence.record("faults", "blind-1") == records[1]
-    assert evidence.kinds() == ["faults"]
+def named(lines: list[str]) -> list[str]:
+    return [line.partition('"name": "')[2].partition('"')[0] for line in lines]
 
 
-@pytest.mark.usefixtures("folder")
-def test_an_update_replaces_records_of_the_same_id_and_keeps_the_others() -> None:
-    evidence.update("kills", [{"id": "a", "rows": []}, {"id": "b", "rows": []}])
-    evidence.update("kills", [{"id": "b", "rows": ["worker.log.01"]}])
-    assert evidence.read("kills") == {"a": {"id": "a", "rows": []}, "b": {"id": "b", "rows": ["worker.log.01"]}}
+def test_a_race_is_told_if_the_look_after_it_shows_the_difference() -> None:
+    """The calls that raced, not the dump, are what went wrong."""
+    assert named(told(RACE, Called("2.look", 0, "dump", {}, 0))) == ["0", "1", "2"]
+    assert named(told(RACE, Called("2a", 0, "ack", {}, 0), Called("2b", 1, "ack", {}, 0))) == ["0", "1"]
 
 
-def test_what_is_missing_is_named(folder: Path) -> None:
-    evidence.write("kills", [{"id": "worker.lease.over"}])
-    with pytest.raises(NoEvidenceError, match=r"no evidence of the kind 'blind': there are kills"):
-        evidence.read("blind")
-    with pytest.raises(NoEvidenceError, match=r"near it: worker\.lease\.over"):
-        evidence.record("kills", "worker.lease.ower")
-    with pytest.raises(ValueError, match="two records of kills have the id 'a'"):
-        evidence.write("kills", [{"id": "a"}, {"id": "a"}])
-    assert list(evidence.read("kills")) == ["worker.lease.over"]
-    assert [path.name for path in folder.iterdir()] == ["kills.jsonl.xz"]
+def test_a_call_is_told_if_the_look_after_it_shows_the_difference_and_one_of_many_names_the_many() -> None:
+    look = call("hand", "look")
+    look.name = "1.look"
+    assert named(told(look, Called("1.look", "hand", "look", {}, 0))) == ["0", "1"]
+    one = Step("call", 0, "publish", {}, "3.7")
+    assert named(told(one, Called("3.7", 0, "publish", {}, 0))) == ["0", "1", "2", "3"]
 
 
-def test_an_installed_kit_says_that_evidence_is_in_the_checkout(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(evidence, "FOLDER", tmp_path / "nowhere")
-    with pytest.raises(NoEvidenceError, match="in a checkout"):
-        evidence.read("kills")
+def test_a_step_that_was_refused_says_so() -> None:
+    """In one line, whatever its code."""
+    lines = told(RACE, Called("2.look", 0, "dump", {}, 0))
+    assert [line.endswith("  → refused, BUSY\\n") for line in lines] == [False, True, False]
+
+
+@pytest.mark.parametrize("is_blamed", [False, True])
+def test_each_answer_of_a_race_is_shown_with_its_call(monkeypatch: pytest.MonkeyPatch, is_blamed: bool) -> None:
+    """Eight calls are sixteen events, and all are sent before the first is answered."""
+
+    def play(ctx: Ctx) -> None:
+        agents = [ctx.agent(f"a{number}") for number in range(8)]
+        raced(ctx, *(partial(one.call, "publish", message={"type": "t"}) for one in agents))
+        if is_blamed:
+            ctx.blame()
+        ctx.expect("worker.cursor.06", False, "seen")
+
+    item = "cursor.new_agent_reads_from_the_start"
+    monkeypatch.setitem(SCENARIOS["worker"], item, Scenario(item, play))
+    fleet = Fleet(["sqlite:"], system="worker")
+    try:
+        (row,) = run_item(fleet, item)
+    finally:
+        fleet.close()
+    for shown in (row.events, _last(row.events)):
+        answered = [event["process"] for event in shown if event["type"] == "ok"]
+        assert answered and all(("invoke", one) in kinds(shown) for one in answered)
+
+
+def kinds(events: list[dict[str, Any]]) -> set[tuple[str, int]]:
+    return {(event["type"], event["process"]) for event in events}
+
+
+def test_calls_that_came_one_after_the_other_are_shown_from_the_last_few_on() -> None:
+    events = [{"type": kind, "process": 0, "n": n} for n in range(9) for kind in ("invoke", "ok")]
+    assert _last(events) == events[-EVENTS_SHOWN:]

@@ -1,1 +1,1 @@
-"""Pages of the project that are generated."""
+"""What people read: reports, generated pages, explanations, templates."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from busproof import evidence
 from busproof.evidence import Record
-from busproof.report import scoreboard
+from busproof.pages.report import scoreboard
 
 DOCS = evidence.FOLDER.parents[1] / "docs"
 LATEST = 5  # trials that have a line of their own
