@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from busproof import evidence
 from busproof.bus.base import DoorError
 from busproof.bus.fleet import BusSpecError, Fleet, reference, warm_for
 from busproof.contract.catalogue import catalogue
@@ -88,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
         "--gather", type=Path, metavar="DIR", help="write a small set of programs that reaches all that was reached"
     )
     parser.add_argument("--at-most", type=int, metavar="N", help="of --gather: write no more programs")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="of --coverage: write it as a page")
+    parser.add_argument("--keep", action="store_true", help="of --coverage: keep it as evidence, in a checkout")
     parser.add_argument("--coverage", action="store_true", help="what the corpus reaches of the model (needs coverage)")
     parser.add_argument("--index", action="store_true", help="write down which scripts of the corpus reach which rows")
     return parser
@@ -254,8 +255,8 @@ def _coverage(fleet: Fleet, specification: Specification, args: argparse.Namespa
             save(args.gather / f"{name}.jsonl", kept[name].steps)
     told = figures(specification, found)
     print(json.dumps(told, indent=2))
-    if args.markdown:
-        args.markdown.write_text(_page(args.system, told), encoding="utf-8")
+    if args.keep:
+        print(f"wrote {evidence.update('coverage', [{'id': args.system, **told}])}")
     return 0
 
 
@@ -272,25 +273,6 @@ def _index(fleet: Fleet, specification: Specification) -> int:
     path = corpus.write_index(specification.system, programs)
     print(f"wrote {path}")
     return 0
-
-
-def _page(system: str, told: dict[str, Any]) -> str:
-    lines = [
-        f"# What the corpus of `{system}` reaches",
-        "",
-        f"Written by `busproof explore {system} --coverage --markdown docs/corpus/{system}.md`, on the reference.",
-        "Branches are those of the model that a bus without a dialect can take; edges are what the generator says a",
-        "step is for; pairs are one method after another on one store; meetings are a method, its outcome and two",
-        "conditions that held when it was called (how many can meet is not known); recalls are a call, one of another",
-        "process that changed what it does, and the same call again (how many there can be is not known, either); rows",
-        "are those that a branch cites.",
-        "",
-        *(f"- {name}: {value}" for name, value in told.items() if not isinstance(value, list)),
-    ]
-    left = [
-        f"- {name}: {', '.join(map(str, value))}" for name, value in told.items() if isinstance(value, list) and value
-    ]
-    return "\n".join([*lines, *left]) + "\n"
 
 
 def _scripted(fleet: Fleet, specification: Specification, steps: list[Step]) -> corpus.Play:
