@@ -24,6 +24,7 @@ from busproof.models.spec import (
     Fits,
     FreshId,
     Json,
+    Moment,
     Refuse,
     Told,
     is_json_text,
@@ -597,7 +598,7 @@ class WorkerModel(WorkerState):
         """Every agent that ever sent a heartbeat, by its age."""
         agents = []
         for beat in self.beats.values():
-            if type(beat["ts_ms"]) is not int:  # another program's
+            if type(beat["ts_ms"]) not in (int, Moment):  # another program's
                 if self.choice(NO_TIME, "is passed over", "is shown") == "is shown":  # on another bus
                     agents.append({**self.beat(beat), "age_ms": ANYTHING, "state": ANYTHING})
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +26,11 @@ class Lines(Part):
         """Line by line."""
         found = differs(self.lines, actual, path, rows)
         return found and replace(found, rows=(self._broken_by(actual),))
+
+    def held(self, actual: Any) -> Iterator[str]:
+        """Every sentence about a line, once there is one."""
+        if actual:
+            yield from (self.no_line, self.missing, self.doubled, self.order, self.content)
 
     def _broken_by(self, actual: list[Any]) -> str:
         if not all(isinstance(line, dict) for line in actual):
