@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from busproof.explore import corpus
-from busproof.fleet import Fleet
-from busproof.models.spec import Cited, Moment, Told, Undecided, differs, held
+from busproof.bus.fleet import Fleet
+from busproof.oracle.models.spec import Cited, Moment, Told, Undecided, differs, held
+from busproof.play.explore import corpus
 from busproof.systems import SYSTEMS
 
 # The reference, whose time cannot be set; with an argument, it tells its messages' times so much too late.
