@@ -25,6 +25,7 @@ from busproof.oracle.models.worker_state import Options as WorkerOptions
 from busproof.pages import protocol_page
 from busproof.pages.init import LANGUAGES
 from busproof.pages.init import write as write_template
+from busproof.pages.renew import RENEW
 from busproof.pages.report import lines, traceability
 
 ADAPTED = [system for system, contract in CONTRACTS.items() if contract.scheme == "exec"]
@@ -453,7 +454,8 @@ def test_the_protocol_pages_are_generated_from_the_models(tmp_path: Path) -> Non
     made = protocol_page.write(tmp_path / "protocol.md")
     assert len(made) == 6
     for path in made:
-        assert path.read_text() == (ROOT / "docs" / path.relative_to(tmp_path)).read_text()
+        page = ROOT / "docs" / path.relative_to(tmp_path)
+        assert path.read_text() == page.read_text(), f"{page.name} is stale: {RENEW}"
 
 
 def test_the_page_of_mcp_servers_shows_a_list_of_tools_with_one_of_them_whole() -> None:

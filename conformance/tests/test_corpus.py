@@ -12,6 +12,7 @@ import pytest
 from busproof import evidence
 from busproof.bus.fleet import Fleet, reference
 from busproof.bus.warm import Warm
+from busproof.pages.renew import RENEW
 from busproof.play.explore import corpus
 from busproof.play.explore.script import Step, call, of_object
 from busproof.play.explore.search import Program, play
@@ -26,11 +27,11 @@ MODELLED = [name for name, one in SYSTEMS.items() if one.model is not None]
 
 @pytest.mark.parametrize("system", MODELLED)
 def test_the_figures_of_the_corpus_are_of_this_model_and_these_scripts(system: str) -> None:
-    """They are measured at night, and after a change of either: busproof explore SYSTEM --coverage --keep."""
+    """They are measured at night, and after a change of either: tox run -e pages."""
     told = evidence.record("coverage", system)
     specification = SYSTEMS[system].model
     assert specification is not None
-    assert told["of model and scripts"] == corpus.digest(specification)
+    assert told["of model and scripts"] == corpus.digest(specification), f"the figures of {system} are stale: {RENEW}"
     assert int(told["scripts"]) == len(corpus.scripts(system))
     edges, pairs = len(specification.edges), len(corpus.pairs_possible(specification))
     assert told["edges"] == f"{edges} of {edges}"

@@ -11,6 +11,7 @@ import pytest
 from busproof import cli
 from busproof.bus.fleet import reference
 from busproof.pages import worth
+from busproof.pages.renew import RENEW
 from busproof.pages.report import scoreboard
 from busproof.run import known
 
@@ -35,9 +36,9 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
 
 
 def test_the_pages_of_evidence_are_made_of_it() -> None:
-    """Or an author forgot `python -m busproof.pages.worth`."""
-    assert (ROOT / "docs/worth.md").read_text(encoding="utf-8") == worth.text()
-    assert (ROOT / "docs/scoreboard.md").read_text(encoding="utf-8") == scoreboard.of_examples()
+    """Or an author forgot to renew them."""
+    assert (ROOT / "docs/worth.md").read_text(encoding="utf-8") == worth.text(), RENEW
+    assert (ROOT / "docs/scoreboard.md").read_text(encoding="utf-8") == scoreboard.of_examples(), RENEW
 
 
 def test_the_documents_stay_few_and_short() -> None:

@@ -12,7 +12,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "refbus.md"
 
 def test_the_page_is_current() -> None:
     """After a change of a signature, a docstring, a reply or a command: python -m refbus.cli.page docs/refbus.md."""
-    assert PAGE.read_text("utf-8") == page()
+    assert PAGE.read_text("utf-8") == page(), "docs/refbus.md is stale: tox run -e pages"
 
 
 def test_every_method_names_its_errors_and_its_reply() -> None:
