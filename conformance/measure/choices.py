@@ -34,7 +34,7 @@ from busproof.bus.warm import Warm
 from busproof.contract import CONTRACTS
 from busproof.contract.catalogue import CORPUS, EXPLORE, catalogue
 from busproof.mutant import mutants
-from busproof.run.pytest_run import PARTICIPANT, Run
+from busproof.run.items import PARTICIPANT, Run
 from busproof.systems import SYSTEMS
 
 ROOT = Path(__file__).parents[2]

@@ -18,7 +18,7 @@ from busproof.pages.report import terminal
 from busproof.pages.report.lines import Report
 from busproof.play.explore import corpus
 from busproof.play.suite import rows_of
-from busproof.run.pytest_run import PARTS, _joined
+from busproof.run.items import PARTS, _joined
 from busproof.run.runner import (
     BUDGET_SPENT,
     NOT_REACHED,

@@ -9,8 +9,8 @@ import pytest
 
 from busproof.cli import main
 from busproof.lock import alone
-from busproof.run import pytest_run
-from busproof.run.pytest_run import Run
+from busproof.run import items
+from busproof.run.items import Run
 
 
 def test_an_item_that_raises_leaves_its_rows_undecided_and_says_whose_fault_it_is(
@@ -21,7 +21,7 @@ def test_an_item_that_raises_leaves_its_rows_undecided_and_says_whose_fault_it_i
     def raises(*_: Any, **__: Any) -> None:
         raise KeyError("batch_unordered")
 
-    monkeypatch.setattr(pytest_run, "run_item", raises)
+    monkeypatch.setattr(items, "run_item", raises)
     run = Run(tmp_path, "worker", "sqlite:", "", ["history"], "", 1, "", nightly=False)
     run.play("bus", "history")
     report = run.finish()

@@ -81,19 +81,6 @@ def test_what_one_program_changes_no_other_sees(warm: Warm, tmp_path: Path) -> N
     assert said[0] == said[1] != "none\n"
 
 
-def test_a_program_given_as_code_runs_as_python_runs_it(warm: Warm, tmp_path: Path) -> None:
-    """As execnet starts a worker of pytest-xdist: it reads as much of its stdin as it needs, and no further."""
-    code = "import sys;exec(eval(sys.stdin.readline()))"
-    said = subprocess.run(
-        [*argv(warm, tmp_path / "any.py")[:-1], "-u", "-c", code],
-        input="'print(__name__, sys.argv, sys.stdin.read())'\nmore",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert said.stdout == "__main__ ['-c'] more\n"
-
-
 def test_its_socket_has_a_path_that_fits_wherever_temporary_files_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -213,10 +213,7 @@ def _run(program: list[str]) -> int:
     """
     code = 0
     try:
-        if program[:2] == ["-u", "-c"]:  # as execnet starts a worker of pytest-xdist; its streams are its own matter
-            sys.argv = program[1:2]
-            exec(compile(program[2], "<string>", "exec"), {"__name__": "__main__"})
-        elif program[0] == "-m":
+        if program[0] == "-m":
             sys.argv = program[1:]
             sys.path.insert(0, os.getcwd())
             runpy.run_module(program[1], run_name="__main__", alter_sys=True)

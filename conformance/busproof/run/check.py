@@ -1,11 +1,10 @@
-"""`busproof check`: the kit's suite under pytest, apart from the user's own settings, and the verdict for people."""
+"""`busproof check`: the items of a run, played side by side, and the verdict for people."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 import json
-import multiprocessing
 import os
 import random
 import re
@@ -15,30 +14,25 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
 from busproof import __version__, lock
 from busproof.bus.base import DoorError
 from busproof.bus.doors import BusSpecError
 from busproof.bus.fleet import Fleet, reference, warm_for
-from busproof.bus.forked import COMMAND
 from busproof.bus.scratch import scratch
-from busproof.bus.warm import Warm
 from busproof.contract import CONTRACTS, HelloReply
 from busproof.contract.catalogue import CORPUS, catalogue
 from busproof.pages.report import lines, terminal
 from busproof.pages.report.live import Live
 from busproof.play.explore import corpus
-from busproof.run import ended, known
-from busproof.run.pytest_run import WARM, Run
+from busproof.run import known
+from busproof.run.items import WARM, Run
+from busproof.run.pool import Pool
 from busproof.systems import SYSTEMS
 from busproof.words import reason, say
 
 LOOK_S = 0.25
-INTERRUPTED_S = 30.0  # pytest ends its workers and writes the known results
+INTERRUPTED_S = 30.0  # for the processes of the pool to end their buses
 SLOW_S = 2.0  # the user of a bus that takes so long to open is told so
-# The imports of each of pytest's processes, which take a second: they are forked from one that has them.
-WORKERS = ("busproof.run.pytest_run", "busproof.play.explore.values", "pytest", "xdist.plugin", "xdist.remote")
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -79,16 +73,9 @@ def _judged(args: argparse.Namespace, out: Path) -> int:
         jobs = _jobs(args, _run(args, out))
         processes = f"{jobs} processes" if jobs > 1 else "one process"
         say(f"busproof {__version__}: checking {bus} as a {args.system} bus, {processes}", sys.stderr)
-        if told := _by_all_scripts(args):
+        if told := _by_few_scripts(args):
             say(told, sys.stderr)
-    is_cut = _run_pytest(args, out)
-    try:
-        report = lines.load(out / "report.jsonl")
-    except lines.ReportError as error:
-        if is_cut:
-            raise KeyboardInterrupt from error
-        say(f"busproof: the run ended without a report ({out / 'pytest.log'} says more): {reason(error)}", sys.stderr)
-        return 2
+    report, is_cut = _play(args, out)
     if is_cut:
         say("busproof: interrupted; this is what was decided by then", sys.stderr)
     if args.json:
@@ -98,7 +85,7 @@ def _judged(args: argparse.Namespace, out: Path) -> int:
     return int(report.footer["exit_code"])
 
 
-def _by_all_scripts(args: argparse.Namespace) -> str:
+def _by_few_scripts(args: argparse.Namespace) -> str:
     """A row alone is asked of a few scripts, and any other script of the corpus may break it, too."""
     asked = sorted({*args.only} & corpus.index(args.system).keys())
     if not asked:
@@ -118,89 +105,39 @@ def _run(args: argparse.Namespace, out: Path) -> Run:
         seed=args.seed,
         known_file=args.known or "",
         nightly=args.nightly,
+        ends_at=time.time() + args.budget if args.budget is not None else None,
     )
 
 
-def _run_pytest(args: argparse.Namespace, out: Path) -> bool:
-    """Run the suite and show how far it is. True if the user cut it short."""
+def _play(args: argparse.Namespace, out: Path) -> tuple[lines.Report, bool]:
+    """Play all items, show how far the run is, and write its report; and did the user cut it short?"""
     run = _run(args, out)
-    with contextlib.ExitStack() as stack:
-        workers = stack.enter_context(Warm(WORKERS)).path if _jobs(args, run) else ""
-        # Forked while there is but one thread: pytest need not import these modules again.
-        process = multiprocessing.get_context("fork").Process(target=_pytest, args=(_options(args, run, workers), out))
-        if "reference" in (args.bus or "reference", args.mixed_with):
-            os.environ[WARM] = stack.enter_context(warm_for([args.system])).path  # for every process of pytest's
-            stack.callback(os.environ.pop, WARM)
-        process.start()
-        return _watched(process, run, args)
-
-
-def _watched(process: multiprocessing.context.ForkProcess, run: Run, args: argparse.Namespace) -> bool:
     names = [f"{label}-{item}" for label, item in run.items()]
-    with Live(run.out / "parts", names, quiet=args.quiet or args.json) as live:
-        try:
-            while process.is_alive():
-                process.join(LOOK_S)
-                live.look()
-        except KeyboardInterrupt as end:  # pytest got it as well, and writes its report
-            if isinstance(end, ended.Terminated):
-                process.terminate()
-            process.join(INTERRUPTED_S)
-            process.kill()
-            process.join()
-            return True
-    return False
-
-
-def _pytest(options: list[str], out: Path) -> None:
-    """In a process of its own: its output goes to OUT/pytest.log."""
-    ended.with_the_parent()
-    log = (out / "pytest.log").open("w", encoding="utf-8", errors="backslashreplace")
-    for number in (1, 2):
-        os.dup2(log.fileno(), number)
-    sys.stdout = sys.stderr = log
     # The user's bus may be a module in the current folder.
     os.environ["PYTHONPATH"] = os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])
     sys.path.insert(0, os.getcwd())
-    pytest.main(options)
+    with contextlib.ExitStack() as stack:
+        if "reference" in (args.bus or "reference", args.mixed_with):
+            os.environ[WARM] = stack.enter_context(warm_for([args.system])).path  # for every process of the pool
+            stack.callback(os.environ.pop, WARM)
+        pool = Pool(run, _jobs(args, run))
+        is_cut = False
+        with Live(run.out / "parts", names, quiet=args.quiet or args.json) as live:
+            try:
+                while pool.is_alive(LOOK_S):
+                    live.look()
+            except KeyboardInterrupt:
+                is_cut = True
+            finally:
+                pool.end(within_s=INTERRUPTED_S)
+        return run.finish(), is_cut
 
 
 def _jobs(args: argparse.Namespace, run: Run) -> int:
-    """Several per core, for they wait for their buses most of the time; no more than there are items.
-
-    0 (none beside pytest's own) for one item, and for one check. A row is decided by the whole corpus, too.
-    """
-    items, rows = len(run.items()), catalogue(args.system)
-    if items < 2 or (len(args.only) == 1 and "." in args.only[0] and args.only[0] not in rows):
-        return 0
+    """Several per core, for they wait for their buses most of the time; no more than there are items."""
+    items = len(run.items())
     jobs = SYSTEMS[args.system].processes_a_core * (os.cpu_count() or 1)
     return min(min(jobs, 8) if args.jobs == "auto" else int(args.jobs), items)
-
-
-def _options(args: argparse.Namespace, run: Run, workers: str) -> list[str]:
-    """The options of pytest. `workers`: the address of the warm process that starts its processes; "": none."""
-    out, jobs = run.out, _jobs(args, run)
-    return [
-        *("-c", os.devnull, f"--rootdir={out}", "-p", "no:cacheprovider"),
-        # The plugin of unraisable exceptions collects garbage five times at the end of each process, for nothing. And
-        # that of faulthandler waits for ever where check runs inside a test with a faulthandler_timeout: the thread
-        # that watches over that test is not in the fork.
-        *("-p", "no:unraisableexception", "-p", "no:faulthandler"),
-        *("-q", "--tb=short", "-r", "N", "--no-header", "-W", "ignore::pytest.PytestAssertRewriteWarning"),
-        *(("--tx", f"{jobs}*popen//python={shlex.join([*COMMAND, workers])}") if workers else ()),
-        *("--dist", "load" if workers else "no", "--maxschedchunk", "1"),
-        *("--pyargs", "busproof.run.pytest_suite"),
-        *("--busproof-out", str(out)),
-        *("--busproof-system", args.system),
-        *("--busproof-bus", args.bus),
-        *("--busproof-mixed-with", _partner(args)),
-        *("--busproof-profile", args.profile or ""),
-        *("--busproof-known", args.known or ""),
-        *(f"--busproof-only={name}" for name in args.only),
-        *(["--busproof-nightly"] if args.nightly else []),
-        f"--busproof-seed={args.seed}",
-        *([f"--busproof-ends-at={time.time() + args.budget}"] if args.budget is not None else []),
-    ]
 
 
 def _unplayable(args: argparse.Namespace) -> str:

@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--busproof-out"):
         from busproof import lock
         from busproof.contract import CONTRACTS
-        from busproof.run.pytest_run import Run
+        from busproof.run.items import Run
 
         if config.getoption("--busproof-system") not in CONTRACTS:
             raise pytest.UsageError(f"--busproof-system must be one of {', '.join(CONTRACTS)}")

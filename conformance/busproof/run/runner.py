@@ -329,7 +329,7 @@ def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
     if wanted in rows:
         found = _asked_of_the_corpus(fleet, specification, wanted)
     else:
-        found = corpus.replay(fleet, specification, _scripts_of(fleet.system, wanted))
+        found = corpus.replay(fleet, specification, _scripts_of(fleet.system, item))
     broken = corpus.broken_rows(fleet.system, found, "" if is_warm(fleet.specs[0]) else fleet.specs[0])
     held = [rows[name] for name in sorted(found.rows.keys() - broken.keys()) if name in rows and rows[name].item]
     results = [
@@ -364,7 +364,8 @@ def _asked_of_the_corpus(fleet: Fleet, specification: Specification, row: str) -
     return corpus.replay(fleet, specification, corpus.scripts(fleet.system))
 
 
-def _scripts_of(system: str, wanted: str) -> dict[str, list[Step]]:
+def _scripts_of(system: str, item: str) -> dict[str, list[Step]]:
+    wanted = item.partition(":")[2]
     if part := re.fullmatch(r"(\d+)of(\d+)", wanted):
         return corpus.scripts(system, only=corpus.names(system)[int(part[1]) - 1 :: int(part[2])])
     return corpus.scripts(system, only=[wanted] if wanted else None)

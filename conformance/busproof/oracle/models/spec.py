@@ -105,7 +105,7 @@ class Moment(int):
         moment.latest = latest
         return moment
 
-    def __getnewargs__(self) -> tuple[int, int]:  # for copies of a state
+    def __getnewargs__(self) -> tuple[int, int]:  # type: ignore[override]  # for copies of a state
         return int(self), self.latest
 
     def may_be(self, seen: Any) -> bool:
