@@ -16,8 +16,8 @@ from busproof.bus.fleet import Fleet
 from busproof.bus.session import Session
 from busproof.contract import HelloReply
 from busproof.contract.catalogue import catalogue
+from busproof.contract.common import T0_MS
 from busproof.contract.history import Broken, Event, Recorder, merge, read, scan
-from busproof.play.suite import T0_MS
 from busproof.systems import run_checks
 
 

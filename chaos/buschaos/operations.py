@@ -18,7 +18,7 @@ from typing import Any
 
 from busproof.bus.session import Session
 from busproof.contract import HelloReply
-from busproof.play.suite import T0_MS
+from busproof.contract.common import T0_MS
 
 LATER_MS = 90_000  # from the first part of the preparation to the second: longer than a lease
 # When the operations happen: later again, or a renewal would change nothing.

@@ -159,7 +159,7 @@ def test_a_program_sees_each_millisecond_that_it_is_told() -> None:
 
 
 @pytest.mark.parametrize("partner", [[], ["sqlite:"]], ids=["alone", "mixed"])
-@pytest.mark.parametrize("item", ["presence.peers", "presence.limit", "log.fields", "lease.table"])
+@pytest.mark.parametrize("item", ["presence.peers", "presence.touched", "log.fields", "lease.expiry"])
 def test_a_sound_server_of_topics_at_the_kit_s_time_breaks_no_row(item: str, partner: list[str]) -> None:
     """Events are looked up at the time that its servers were told, and not at the machine's."""
     with contextlib.closing(Fleet([f"faketime:{reference('topics')}", *partner], system="topics")) as fleet:

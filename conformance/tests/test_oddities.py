@@ -12,8 +12,8 @@ import pytest
 
 from busproof.bus.base import Door
 from busproof.bus.fleet import Fleet, reference
+from busproof.contract.common import T0_MS
 from busproof.oddities.examine import examine
-from busproof.play.suite import T0_MS
 
 DAY_MS = 24 * 3_600_000
 ARTIFACT = ".claude/artifacts/bob/t/result.json"

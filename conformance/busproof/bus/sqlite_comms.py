@@ -15,10 +15,8 @@ from typing import Any
 
 from busproof.bus.base import Refused
 from busproof.bus.participant import Participant
-from busproof.contract.comms import COMMS_TABLES, Envelope
+from busproof.contract.comms import COMMS_TABLES, FAILURES_MAX, VISIBILITY_MS, Envelope
 
-VISIBILITY_MS = 60_000
-FAILURES_MAX = 3
 DELIVERIES = """
 CREATE TABLE IF NOT EXISTS message_deliveries (
   message_id TEXT NOT NULL, agent_id TEXT NOT NULL, status TEXT NOT NULL, delivery_count INTEGER NOT NULL,

@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 
 from busproof.bus.base import Refused
 from busproof.bus.participant import Participant
-from busproof.contract.timeline import DB_NAME, TIMELINE_TABLES
+from busproof.contract.timeline import ACK_WAIT_MS, DB_NAME, TIMELINE_TABLES
 
 # type → the word in its subject, then its dimensions; the reply's type and dimensions by the same names
 DIMENSIONS = {
@@ -31,7 +31,6 @@ DIMENSIONS = {
 REPLIES = {"invoke": "complete", "request": "response", "delegate": "delegate-reply"}
 NAME_BYTES_MAX, SEQUENCE_MAX, PAYLOAD_BYTES_MAX = 200, 2**53, 1_000_000
 CONSUMER_CHARS_MAX = 200
-ACK_WAIT_MS = 30_000
 START = "0" * 64
 Row = dict[str, Any]
 

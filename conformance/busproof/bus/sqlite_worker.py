@@ -18,10 +18,9 @@ from typing import Any
 
 from busproof.bus.base import Refused
 from busproof.bus.participant import Participant
-from busproof.contract.worker import WORKER_TABLES
+from busproof.contract.worker import LEASE_MS, WORKER_TABLES
 
 INLINE_BYTES_MAX = 4096
-LEASE_MS = 60_000
 
 
 class WorkerParticipant(Participant):

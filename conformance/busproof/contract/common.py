@@ -11,6 +11,8 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+T0_MS = 1_768_053_600_000  # where every script's clock starts: 2026-01-10T14:00:00Z, the seed's own example
+
 PROTOCOL_VERSION = "1"
 
 PARSE_ERROR = -32700

@@ -9,6 +9,9 @@ from pydantic import Field
 
 from busproof.contract.common import SESSION_METHODS, Contract, Done, Empty, Params, Reply, methods
 
+VISIBILITY_MS = 60_000  # C2: a claim
+FAILURES_MAX = 3  # then a message is a dead letter
+
 COMMS_FEATURES = {
     "validate": "validate_message over the door",
     "wait": "receive_messages waits for timeout_seconds and wakes on a new message",

@@ -16,6 +16,8 @@ from busproof.contract.common import SESSION_METHODS, Contract, Done, Empty, Par
 DB_NAME = "timeline.db"
 STREAM = "VLINDER"
 
+ACK_WAIT_MS = 30_000  # of a message that was fetched
+
 TIMELINE_FEATURES = {
     "calls": "run_agent, call_service and delegate over the door: send, wait for the exact reply key, or TIMEOUT",
     "nak": "a fetched message can be given back at once",

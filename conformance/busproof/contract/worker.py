@@ -10,6 +10,8 @@ from pydantic import Field
 from busproof.contract.common import SESSION_METHODS, Contract, Done, Empty, Params, Reply, methods
 
 # Optional abilities inside a noun. A requirement row that `needs` one is not applicable if it is not declared.
+LEASE_MS = 60_000  # W9: a claim, and each renewal of it
+
 WORKER_FEATURES = {
     "seq": "publish returns the seq it was given",
     "publish_many": "several messages in one transaction",

@@ -14,7 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from busproof.bus.sqlite_comms import DELIVERIES, FAILURES_MAX, VISIBILITY_MS, iso
+from busproof.bus.sqlite_comms import DELIVERIES, iso
+from busproof.contract.comms import FAILURES_MAX, VISIBILITY_MS
 from busproof.oddities.common import SHOWN, some
 from busproof.oddities.lines import odd_lines
 

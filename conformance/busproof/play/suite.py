@@ -29,12 +29,10 @@ from busproof.bus.fleet import Fleet
 from busproof.bus.scratch import scratch
 from busproof.bus.session import Session
 from busproof.contract.catalogue import Requirement, catalogue
+from busproof.contract.common import T0_MS
 from busproof.contract.history import Event, Recorder, read
 
 Outcome = Literal["pass", "fail", "warn", "not-applicable", "could-not-run", "inconclusive"]
-
-# Where every scenario's clock starts: 2026-01-10T14:00:00Z, the seed's own example.
-T0_MS = 1_768_053_600_000
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from buschaos.subjects.base import LateCall, PeerCall
 from buschaos.subjects.comms.files import append_as_a_hook
 from busproof.bus.session import Session
 from busproof.contract import HelloReply
-from busproof.play.suite import T0_MS
+from busproof.contract.common import T0_MS
 
 MINUTE_MS = 60_000
 _LONG = "e" * 65_536

@@ -11,7 +11,7 @@ from buschaos.subjects.base import PeerCall
 from buschaos.subjects.relay.agents import LINKED, File, allow, be_rude, begun, join, link, message, put, running, until
 from busproof.bus.session import Session
 from busproof.contract import HelloReply
-from busproof.play.suite import T0_MS
+from busproof.contract.common import T0_MS
 
 _BIG = b"x" * 9000
 _HASH = hashlib.sha256(_BIG).hexdigest()

@@ -9,7 +9,7 @@ from buschaos.operations import BIG, LATER_MS, WAITS_S, Operation, tell_time
 from buschaos.subjects.base import LateCall, PeerCall
 from busproof.bus.session import Session
 from busproof.contract import HelloReply
-from busproof.play.suite import T0_MS
+from busproof.contract.common import T0_MS
 
 # Tokens of subjects, and the order of the fields in them; the names of a run need no percent sign.
 _WIRE = {

@@ -13,7 +13,7 @@ from buschaos.subjects.base import LateCall, PeerCall
 from buschaos.subjects.worker.files import move_the_export_away
 from busproof.bus.session import Session
 from busproof.contract import HelloReply
-from busproof.play.suite import T0_MS
+from busproof.contract.common import T0_MS
 
 
 @dataclass(frozen=True)

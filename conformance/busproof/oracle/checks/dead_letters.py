@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from busproof.contract.comms import FAILURES_MAX
 from busproof.oracle.checks.facts import Facts
 from busproof.oracle.checks.verdict import Verdict, Witness, judged
-
-FAILURES_MAX = 3
 
 
 def check(facts: Facts) -> Verdict:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from busproof.contract.comms import CONTRACT
+from busproof.contract.comms import CONTRACT, FAILURES_MAX, VISIBILITY_MS
 from busproof.oracle.models.comms_parts import (
     Either,
     Kept,
@@ -84,7 +84,7 @@ from busproof.oracle.models.spec import (
 )
 
 S = 1_000_000
-VISIBILITY_MS, FAILURES_MAX, LIMIT, TIMEOUT_S = 60_000, 3, 10, 30.0
+LIMIT, TIMEOUT_S = 10, 30.0
 TTLS_S = {"five minutes": 300, "an hour": 3600, "a day": 86_400, "for ever": None}
 CAPACITY, REFILL_PER_S = Fraction(100), Fraction(10)
 JITTER_LOW, JITTER_HIGH = 0.5, 1.5

@@ -105,8 +105,8 @@ class Moment(int):
         moment.latest = latest
         return moment
 
-    def __getnewargs__(self) -> tuple[int, int]:  # type: ignore[override]  # for copies of a state
-        return int(self), self.latest
+    def __reduce__(self) -> tuple[type[Moment], tuple[int, int]]:  # for copies of a state
+        return Moment, (int(self), self.latest)
 
     def may_be(self, seen: Any) -> bool:
         """Is it one of these milliseconds?"""

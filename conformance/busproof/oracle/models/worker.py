@@ -14,6 +14,7 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
+from busproof.contract.worker import LEASE_MS
 from busproof.oracle.models.parts import ANYTHING
 from busproof.oracle.models.spec import (
     ANY_CODE,
@@ -32,7 +33,7 @@ from busproof.oracle.models.spec import (
     same_json,
 )
 from busproof.oracle.models.worker_parts import AtLeast, JsonText, announces
-from busproof.oracle.models.worker_state import LEASE_MS, LOST, UNSURE, Claim, Draft, Options, Row, WorkerState
+from busproof.oracle.models.worker_state import LOST, UNSURE, Claim, Draft, Options, Row, WorkerState
 from busproof.oracle.models.worker_values import holds, is_ref, ref_of, tokens, whole_numbers, words_of
 
 INLINE_BYTES_MAX = 4096

@@ -6,14 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from busproof.contract.worker import COLUMNS, CONTRACT
+from busproof.contract.worker import COLUMNS, CONTRACT, LEASE_MS
 from busproof.oracle.models.parts import ANYTHING
 from busproof.oracle.models.spec import Above, Cited, Difference, Free, Json, Part, plain
 from busproof.oracle.models.worker_parts import Lines
 from busproof.oracle.models.worker_values import Values, is_ref
 from busproof.words import as_json
 
-LEASE_MS = 60_000
 LOST, DAMAGED, UNSURE = "lost", "damaged", "unsure"  # the fate of a blob; UNSURE: a refused call may have mended it
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from busproof.bus.hand_comms import CommsHand
+from busproof.contract.common import T0_MS
 from busproof.contract.comms import CONTRACT
 from busproof.oracle.models.comms import CommsModel
 from busproof.oracle.models.comms_state import Delivery, Due, Message
@@ -22,7 +23,7 @@ from busproof.oracle.models.spec import Free, plain
 from busproof.play.explore.drawing import ALIKE, BAD_TEXTS, ODD_NAMES, Drawing
 from busproof.play.explore.orders import Called
 from busproof.play.explore.script import Step, call, changed, copied
-from busproof.play.explore.stage import T0_MS, Specification
+from busproof.play.explore.stage import Specification
 from busproof.play.explore.vary import LOOK_ALIKE
 
 NAMES = (*ODD_NAMES, "a:b")

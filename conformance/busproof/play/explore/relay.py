@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from busproof.bus.hand_relay import ODD_PROGRAM, RelayHand
+from busproof.contract.common import T0_MS
 from busproof.oracle.models.relay import DEFAULTS, MS, RATE_WINDOW_MS, RelayModel
 from busproof.oracle.models.relay_state import CopyRow, Place, Row
 from busproof.oracle.models.relay_text import SAYER
@@ -21,7 +22,7 @@ from busproof.play.explore.drawing import Drawing
 from busproof.play.explore.orders import Called
 from busproof.play.explore.relay_texts import CHANNELS, GOOD, bad_files, body_of, headers_of
 from busproof.play.explore.script import Step, call
-from busproof.play.explore.stage import T0_MS, Specification
+from busproof.play.explore.stage import Specification
 
 NAMES = ("ann", "Ann", "bob", "b-1", "a_b", "axb", "lead2", "Systems", "x", "z" * 63)
 BAD_NAMES = (

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from busproof.bus.fleet import Fleet
+from busproof.contract.common import T0_MS
 from busproof.play.explore import corpus
 from busproof.play.explore.drawing import NOW_MS_LAST
 from busproof.play.explore.recall import Recall
 from busproof.play.explore.script import MS_WAITED, SECONDS_WAITED, Step
 from busproof.play.explore.search import Draw, Program, playing, somewhere
-from busproof.play.explore.stage import T0_MS, Generator, Specification, Stage
+from busproof.play.explore.stage import Generator, Specification, Stage
 from busproof.play.explore.vary import VISITOR
 
 MADE_OFTEN_MAX = 60  # calls of a story by `many`: a volume that is retold takes seconds

@@ -14,8 +14,8 @@ from busproof.bus.base import DoorError, Lost, Refused
 from busproof.bus.fleet import Fleet
 from busproof.bus.scratch import scratch
 from busproof.bus.session import Session
+from busproof.contract.common import T0_MS
 from busproof.contract.history import Recorder
-from busproof.play.suite import T0_MS
 
 PHASES = 4
 # Between phases some leases run out and some do not.

@@ -17,8 +17,8 @@ from typing import Any
 from busproof.bus.base import DoorError
 from busproof.bus.hand_relay import RelayHand
 from busproof.bus.session import Session
+from busproof.contract.common import T0_MS
 from busproof.contract.history import Recorder
-from busproof.play.suite import T0_MS
 from busproof.play.workload.common import PHASES, Plan, Step, Workload
 
 AGENTS = ("ann", "ben", "cas", "dee", "eve", "fay")

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import structs
 
+from busproof.contract.comms import VISIBILITY_MS
 from busproof.oracle.checks.calls import Call
 from busproof.oracle.checks.extract.digest import decoded, digest
 from busproof.oracle.checks.extract.source import (
@@ -32,7 +33,6 @@ BUS = ""
 SENDS = ("send_message", "send_with_retry", "send_response", "request")
 RECEIVE_LIMIT = 10
 TTL_S, TTL_URGENT_S = 3600, 300
-LEASE_MS = 60_000
 
 
 def of_call(call: Call, lease_ms: int | None = None) -> Iterator[Fact]:
@@ -162,7 +162,7 @@ def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
 
 def of_run(header: dict[str, Any]) -> Source:
     """Claims last as long as the seed says, if nobody says otherwise: an adapter may know the option of `worker`."""
-    return dataclasses.replace(SOURCE, of_call=partial(of_call, lease_ms=lease_of(header, "lease_ms", LEASE_MS)))
+    return dataclasses.replace(SOURCE, of_call=partial(of_call, lease_ms=lease_of(header, "lease_ms", VISIBILITY_MS)))
 
 
 SOURCE = Source(

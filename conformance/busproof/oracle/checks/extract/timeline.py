@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from busproof.contract.timeline import ACK_WAIT_MS
 from busproof.oracle.checks.calls import Call
 from busproof.oracle.checks.extract.chain import links
 from busproof.oracle.checks.extract.digest import digest
@@ -19,7 +20,6 @@ from busproof.oracle.checks.extract.source import Fact, Source, as_row, lease_of
 from busproof.oracle.checks.facts import Appended, Content, Delivered, Hold, Read, Stored
 
 BETWEEN = "\x1f"
-ACK_WAIT_MS = 30_000
 # All dimensions of all keys; those that a key lacks are empty in its message's name.
 DIMENSIONS = (
     *("submission", "harness", "runtime", "agent", "service", "backend", "operation", "sequence", "caller", "target"),

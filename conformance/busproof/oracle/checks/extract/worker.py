@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from busproof.contract.worker import LEASE_MS
 from busproof.oracle.checks.calls import Call
 from busproof.oracle.checks.extract.digest import decoded, digest
 from busproof.oracle.checks.extract.source import Fact, Source, as_list, as_row, due_ms, first, lease_of, number, text
@@ -28,7 +29,6 @@ HOLDS = {"try_claim_task": "claim", "renew_claim": "renew", "release_claim": "re
 # The bus itself publishes these when a worker changes its state.
 OWN_TYPES = ("state_change",)
 POLL_LIMIT = 100
-LEASE_MS = 60_000
 
 
 def of_call(call: Call, lease_ms: int | None = None) -> Iterator[Fact]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from busproof.contract.comms import VISIBILITY_MS
 from busproof.play.scenarios.common import at_once, definite, ids, raced, said
 from busproof.play.scenarios.comms.common import claim, complete, receive, scenario, sees, send, stored
 from busproof.play.suite import Ctx
-
-VISIBILITY_MS = 60_000
 
 
 @scenario("lease.claim")

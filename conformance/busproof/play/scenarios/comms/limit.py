@@ -61,16 +61,6 @@ def each_agent(ctx: Ctx) -> None:
     )
 
 
-@scenario("limit.clock_goes_back", needs=("clock",))
-def clock_goes_back(ctx: Ctx) -> None:
-    """A clock that is set back neither fills a bucket nor drains it."""
-    a = ctx.agent("a")
-    sends(a, 60)
-    ctx.advance(-3_600_000)
-    accepted = sends(a, 50)
-    ctx.expect("comms.limit.07", accepted == 40, f"60 of 100 sent, the clock an hour back: {accepted} of 50 accepted")
-
-
 def drive(session: Session, *events: tuple[int, str]) -> list[tuple[str, Any]]:
     """The answers of a fresh breaker: (state, admitted) for each event."""
     told = session.call("circuit_breaker", events=[{"at_ms": at, "event": event} for at, event in events])["answers"]

@@ -17,17 +17,7 @@ from busproof.bus.base import DoorError, Refused
 from busproof.bus.session import Session
 from busproof.contract.comms import COMMS_METHODS
 from busproof.play.scenarios.common import Row, at_once, definite, ids, lost_by_opening, out_of_time, remove, said
-from busproof.play.scenarios.comms.common import (
-    claim,
-    complete,
-    database,
-    receive,
-    scenario,
-    sees,
-    send,
-    stored,
-    stranger_sends,
-)
+from busproof.play.scenarios.comms.common import claim, database, receive, scenario, sees, send, stored, stranger_sends
 from busproof.play.scenarios.comms.retry import fail_for_good
 from busproof.play.scenarios.gone import Calls, lost, offered
 from busproof.play.suite import Ctx
@@ -363,31 +353,6 @@ def expiry(ctx: Ctx) -> None:
         ctx.expect("comms.log.41", not stored(ctx, short), "an expired message is still a row after the clean-up")
 
 
-@scenario("log.default_ttl", needs=("clock",))
-def default_ttl(ctx: Ctx) -> None:
-    """An hour; five minutes on `urgent`; for ever only when asked."""
-    a, b = ctx.agent("a"), ctx.agent("b")
-    normal, urgent, ever = send(a, "b"), send(a, "b", channel="urgent"), send(a, "b", ttl_seconds=None)
-
-    def shown() -> list[bool]:
-        return [sees(b, name, "general", "urgent") for name in (urgent, normal, ever)]
-
-    ctx.advance(299_999)
-    before = shown()
-    ctx.advance(1)
-    five = shown()
-    ctx.advance(3_299_999)
-    almost = shown()
-    ctx.advance(1)
-    hour = shown()
-    ctx.advance(400 * 24 * 3_600_000)
-    years = shown()
-    got = [before, five, almost, hour, years]
-    wanted = [[True] * 3, [False, True, True], [False, True, True], [False, False, True], [False, False, True]]
-    why = f"urgent, normal and unlimited shown at 5 min, 1 h (1 ms before and at) and after a year: {got}"
-    ctx.expect("comms.log.42", got == wanted, why)
-
-
 STANDARD: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
     "context.query": ({"query": "q", "aspects": ["a"]}, [{}, {"query": 1}, {"query": "q", "aspects": "a"}]),
     "context.response": (
@@ -594,35 +559,6 @@ def idempotent_send(ctx: Ctx) -> None:
     got = [(told["id"], told["payload"]) for told in receive(b)]
     good = replies == [name] * 3 and got == [(name, {"n": 1})]
     ctx.expect("comms.log.65", good, f"three sends with one id answered {replies}; b received {got}")
-
-
-@scenario("log.sent_again_when_buried", needs=("idempotent_send", "clock"))
-def sent_again_when_buried(ctx: Ctx) -> None:
-    """A send whose answer was lost is tried again after its message has failed three times (C16)."""
-    a, b = ctx.agent("a"), ctx.agent("b")
-    message: Row = {"to_agent": "b", "message_type": "note", "payload": {"n": 1}, "message_id": str(uuid.UUID(int=90))}
-    name = a.call("send_message", **message)["message_id"]
-    failures = []
-    for _ in range(3):
-        failures.append(claim(b, name) and complete(b, name, "it broke"))
-        ctx.advance(10_000)
-    again = a.call("send_message", **message)["message_id"]
-    good = all(failures) and again == name and not sees(b, name) and not claim(b, name)
-    ctx.expect("comms.log.90", good, f"buried by {failures}, sent again as {again}; b received {ids(receive(b))}")
-
-
-@scenario("log.sent_again_when_removed", needs=("idempotent_send", "clock"))
-def sent_again_when_removed(ctx: Ctx) -> None:
-    """The same, after its message was done, expired and cleaned up (C16)."""
-    a, b = ctx.agent("a"), ctx.agent("b")
-    message: Row = {"to_agent": "b", "message_type": "note", "payload": {"n": 1}, "message_id": str(uuid.UUID(int=91))}
-    name = a.call("send_message", ttl_seconds=60, **message)["message_id"]
-    done = claim(b, name) and complete(b, name)
-    ctx.advance(61_000)
-    deleted = a.call("cleanup_expired_messages")["deleted"]
-    again = a.call("send_message", ttl_seconds=60, **message)["message_id"]
-    good = bool(done) and deleted == 1 and again == name and not sees(b, name) and not claim(b, name)
-    ctx.expect("comms.log.91", good, f"{done}, {deleted} removed, sent again as {again}; b received {ids(receive(b))}")
 
 
 @scenario("log.removed", needs=("sqlite",))

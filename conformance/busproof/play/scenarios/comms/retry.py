@@ -49,29 +49,6 @@ def comes_back(ctx: Ctx) -> None:
     ctx.expect("comms.retry.05", not sees(b, name), "a message that failed and was then completed is received again")
 
 
-@scenario("retry.backoff", needs=("clock",))
-def backoff(ctx: Ctx) -> None:
-    """The delay is 1 s, then 2 s, each times 0.5 to 1.5."""
-    a, b = ctx.agent("a"), ctx.agent("b")
-    seen: list[tuple[bool, bool]] = []
-    for _ in range(4):
-        name = send(a, "b")
-        fail(b, name)
-        ctx.advance(499)
-        early = sees(b, name)
-        ctx.advance(1_001)
-        late = sees(b, name)
-        fail(b, name)
-        ctx.advance(999)
-        early = early or sees(b, name)
-        ctx.advance(2_001)
-        late = late and sees(b, name)
-        seen.append((early, late))
-    ctx.expect(
-        "comms.retry.06", seen == [(False, True)] * 4, f"shown before the least, and after the most delay: {seen}"
-    )
-
-
 @scenario("retry.third_failure", needs=("clock",))
 def third_failure(ctx: Ctx) -> None:
     """The third failure moves the message to the dead letter queue, whole, and no earlier one does."""
@@ -122,46 +99,6 @@ def third_failure(ctx: Ctx) -> None:
     queue = {letter["id"] for letter in a.call("dead_letters")["dead_letters"]}
     why = f"{len(many)} more messages failed three times; of them in the queue: {len(queue & {*many})}"
     ctx.expect("comms.retry.07", queue >= {*many}, why)
-
-
-@scenario("retry.redrive", needs=("clock", "redrive"))
-def redrive(ctx: Ctx) -> None:
-    """A dead letter put back is a message again, with three attempts and its time to live before it."""
-    a, b = ctx.agent("a"), ctx.agent("b")
-    sent = {
-        "type": "task",
-        "from_agent": "a",
-        "to_agent": "b",
-        "channel": "general",
-        "priority": 8,
-        "correlation_id": "c",
-        "payload": {"k": [1, "ü"]},
-    }
-    name = send(a, "b", message_type="task", payload=sent["payload"], correlation_id="c", priority=8, ttl_seconds=60)
-    left_alone = send(a, "b", ttl_seconds=60)
-    for message_id in (name, left_alone):
-        fail_for_good(ctx, b, message_id)
-    ctx.advance(600_000)
-    redriven = [a.call("redrive", id=message_id)["redriven"] for message_id in (name, left_alone)]
-    got = {message["id"]: message for message in receive(b)}
-    told = {key: got.get(name, {}).get(key) for key in sent}
-    good = redriven == [True, True] and got.keys() == {name, left_alone} and told == sent
-    ctx.expect("comms.retry.13", good, f"redriven {redriven}; sent {sent}, b received {list(got.values())}")
-    again = a.call("redrive", id=name)["redriven"]
-    left = a.call("dead_letters")["dead_letters"]
-    ctx.expect("comms.retry.14", not again and left == [], f"redriven again: {again}; letters left: {left}")
-    back = []
-    for _ in range(3):
-        fail(b, name)
-        ctx.advance(LONG_MS)
-        back.append(sees(b, name))
-    ctx.expect("comms.retry.15", back == [True, True, False], f"back after each failure since: {back}")
-    ctx.advance(60_000 - 3 * LONG_MS - 1)
-    early = sees(b, left_alone)
-    ctx.advance(1)
-    late = sees(b, left_alone)
-    why = f"redriven with 60 s to live, received 1 ms before they were over: {early}, then: {late}"
-    ctx.expect("comms.retry.13", early and not late, why)
 
 
 @scenario("retry.broadcast", needs=("clock",))

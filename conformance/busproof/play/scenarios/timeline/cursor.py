@@ -8,6 +8,7 @@ import time
 from busproof.bus.base import DoorError, Refused
 from busproof.bus.nats import NatsServer
 from busproof.bus.session import Session
+from busproof.contract.timeline import ACK_WAIT_MS
 from busproof.play.scenarios.common import at_once, raced, said
 from busproof.play.scenarios.timeline.common import (
     ANY_REQUEST,
@@ -22,7 +23,6 @@ from busproof.play.scenarios.timeline.common import (
 )
 from busproof.play.suite import Ctx
 
-ACK_WAIT_MS = 30_000
 A_SECOND_NS, BACK_S = 10**9, 20.0
 # A server ends a page of messages where it has so many bytes: as a rule 64 MB. Beyond them it leaves a slow reader, so
 # the messages are small beside it.

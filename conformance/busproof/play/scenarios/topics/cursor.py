@@ -146,18 +146,6 @@ def own(ctx: Ctx) -> None:
     )
 
 
-@scenario("cursor.order")
-def order(ctx: Ctx) -> None:
-    """Oldest first by number, regardless of senders and clocks."""
-    topic_id, (reader, *writers) = lane(ctx, "reader", "one", "two")
-    sent = [n for _ in range(4) for writer in writers for n in send(writer, topic_id, "x", "y")]
-    if ctx.has("sqlite"):  # a clock that was set back
-        with database(ctx) as db:
-            db.execute("UPDATE messages SET created_at = created_at - 60 * seq WHERE topic_id = ?", (topic_id,))
-    got = [n for page in pages(reader, topic_id, max_items=6) for n in seqs(page)]
-    ctx.expect("topics.cursor.03", got == sorted(sent), f"sent {sent}, received in the order {got}")
-
-
 @scenario("cursor.max_items")
 def max_items(ctx: Ctx) -> None:
     """Twenty by default, never more than asked for, and the reply says whether that was all."""
@@ -259,40 +247,6 @@ def ack(ctx: Ctx) -> None:
     )
 
 
-@scenario("cursor.bad_ack")
-def bad_ack(ctx: Ctx) -> None:
-    """A message that does not exist cannot be acknowledged, and such a call changes nothing at all."""
-    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
-    (newest,) = send(writer, topic_id, "1")
-    asks: dict[str, Any] = {"topic_id": topic_id, "wait_seconds": 0, "auto_advance": False}
-    answers = [reader.refusal("sync", **asks, ack_through=seq) for seq in (-1, newest + 1)]
-    at = stands(look(reader, topic_id))
-    for row, answer in zip(("topics.cursor.16", "topics.cursor.17"), answers, strict=True):
-        good = definite(answer, "INVALID_ARGUMENT") and at == 0
-        ctx.expect(row, good, f"{said(answer)}; the cursor stands at {at}, the newest is {newest}")
-    outbox = [{"content_markdown": "never"}]
-    answer = reader.refusal("sync", **asks, outbox=outbox, ack_through=newest + 100)
-    heard = bodies(look(writer, topic_id))
-    ctx.expect(
-        "topics.cursor.18",
-        answer is not None and heard == [],
-        f"an outbox with a bad ack: {said(answer)}; others received {heard}",
-    )
-
-
-@scenario("cursor.backward_ack")
-def backward_ack(ctx: Ctx) -> None:
-    """An old acknowledgement that comes late changes nothing."""
-    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
-    sent = send(writer, topic_id, *"123")
-    asks: dict[str, Any] = {"topic_id": topic_id, "wait_seconds": 0, "auto_advance": False}
-    reader.call("sync", **asks, ack_through=sent[2])
-    answer = reader.refusal("sync", **asks, ack_through=sent[0])
-    at = stands(look(reader, topic_id))
-    good = answer is None and at == sent[2]
-    ctx.expect("topics.cursor.19", good, f"an ack of {sent[0]} after {sent[2]}: {said(answer)}; the cursor at {at}")
-
-
 @scenario("cursor.ack_of_sent")
 def ack_of_sent(ctx: Ctx) -> None:
     """An acknowledgement may cover what the same call sends."""
@@ -312,52 +266,6 @@ def ack_of_sent(ctx: Ctx) -> None:
         answer is None and at == newest + 2,
         f"two messages and their ack, {newest + 2}: {said(answer)}; the cursor stands at {at}",
     )
-
-
-@scenario("cursor.ack_with_auto_advance")
-def ack_with_auto_advance(ctx: Ctx) -> None:
-    """A reader whose cursor advances by itself has nothing to acknowledge."""
-    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
-    (newest,) = send(writer, topic_id, "1")
-    asks: dict[str, Any] = {"topic_id": topic_id, "wait_seconds": 0, "ack_through": newest}
-    answers = [reader.refusal("sync", **asks), reader.refusal("sync", **asks, auto_advance=True)]
-    good = all(definite(answer, "INVALID_ARGUMENT") for answer in answers)
-    ctx.expect("topics.cursor.21", good, f"by default: {said(answers[0])}; with true: {said(answers[1])}")
-
-
-@scenario("cursor.reply")
-def reply_says_the_cursor(ctx: Ctx) -> None:
-    """The reply says where the reader stands after the call, also after a wait."""
-    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
-    sent = send(writer, topic_id, *"123")
-    page = sync(reader, topic_id, max_items=2)
-    told = [stands(page), stands(look(reader, topic_id)), stands(sync(reader, topic_id))]
-    waited, _ = while_waiting(reader, topic_id, lambda: sent.extend(send(writer, topic_id, "4")))
-    told += [stands(waited), stands(look(reader, topic_id))]
-    wanted = [sent[1], sent[1], sent[2], sent[3], sent[3]]
-    ctx.expect("topics.cursor.22", told == wanted, f"the reader stood at {wanted}, the replies said {told}")
-
-
-@scenario("cursor.table")
-def table(ctx: Ctx) -> None:
-    """The file agrees with the replies, however the cursor was moved."""
-    topic_id, (reader, writer) = lane(ctx, "reader", "writer")
-    sent = send(writer, topic_id, *"12345")
-    told: list[int] = []
-    stored: list[int] = []
-
-    def compare(reply: Row) -> None:
-        told.append(stands(reply))
-        with database(ctx) as db:
-            sql = "SELECT last_seq FROM cursors WHERE topic_id = ? AND agent_name = 'reader'"
-            stored.extend(row["last_seq"] for row in db.execute(sql, (topic_id,)))
-
-    compare(look(reader, topic_id))
-    compare(sync(reader, topic_id, max_items=2))
-    compare(sync(reader, topic_id, auto_advance=False, ack_through=sent[3]))
-    compare(reader.call("cursor_reset", topic_id=topic_id, last_seq=sent[0]))
-    compare(sync(reader, topic_id, wait_seconds=1))
-    ctx.expect("topics.cursor.39", told == stored, f"the replies said {told}, the file {stored}")
 
 
 # ────────── waiting

@@ -12,19 +12,16 @@ from busproof.play.scenarios.topics.common import (
     all_answered,
     bodies,
     database,
-    is_recent,
     join,
     lane,
     scenario,
     server,
     sync,
     topic,
-    turned_away,
     unique,
 )
 from busproof.play.suite import Ctx
 
-NOBODY = "00000dead0"
 YEARS_S = 5 * 365 * 86_400
 TIMES = {  # of all that a topic has
     "topics": ["created_at"],
@@ -56,70 +53,6 @@ def called(session: Session, topic_id: str, name: str) -> set[str]:
     except Refused:
         return set()
     return {told, sync(session, topic_id, "who am I?")["sent"][0]["message"]["sender"]}
-
-
-@scenario("lease.join")
-def joins(ctx: Ctx) -> None:
-    """A topic is joined by its id or by its name, and the reply says all that a client must know."""
-    a = ctx.agent("a")
-    names = [unique(), unique()]
-    by_id, by_name = (topic(a, name=name) for name in names)
-    first = join(a, by_id)
-    sent = sync(a, by_id, "joined by id")["sent"][0]["message"]
-    wanted = {"topic_id": by_id, "name": names[0], "status": "open", "agent_name": "a"}
-    good = wanted.items() <= first.items() and first["reclaim_token"] != ""
-    ctx.expect("topics.lease.01", good, f"a joined {wanted}; the reply was {first}")
-    ctx.expect(
-        "topics.lease.02",
-        (first["topic_id"], sent["sender"]) == (by_id, "a"),
-        f"joined {by_id} by its id: {first}; a message sent there: {sent}",
-    )
-    second = a.call("topic_join", agent_name="a", name=names[1])
-    sent = sync(a, by_name, "joined by name")["sent"][0]["message"]
-    ctx.expect(
-        "topics.lease.03",
-        (second["topic_id"], sent["sender"]) == (by_name, "a"),
-        f"joined {by_name} by its name: {second}; a message sent there: {sent}",
-    )
-
-
-@scenario("lease.bad_join")
-def bad_join(ctx: Ctx) -> None:
-    """A join gives one topic, which must exist, and a name."""
-    a = ctx.agent("a")
-    name = unique()
-    one = topic(a, name=name)
-    neither = a.refusal("topic_join", agent_name="a")
-    both = a.refusal("topic_join", agent_name="a", topic_id=one, name=name)
-    good = definite(neither, "INVALID_ARGUMENT") and definite(both, "INVALID_ARGUMENT")
-    ctx.expect("topics.lease.04", good, f"neither: {said(neither)}; both: {said(both)}")
-    missing, a_list = (a.refusal("topic_join", topic_id=one, **who) for who in ({}, {"agent_name": ["a"]}))
-    told = f"no agent_name: {said(missing)}; a list: {said(a_list)}"
-    turned_away(ctx, "topics.lease.05", told, missing, a_list)
-    unknown = [
-        a.refusal("topic_join", agent_name="a", **which) for which in ({"topic_id": NOBODY}, {"name": unique("nobody")})
-    ]
-    good = all(definite(answer, "TOPIC_NOT_FOUND") for answer in unknown)
-    ctx.expect("topics.lease.06", good, f"an unknown id, an unknown name: {[said(each) for each in unknown]}")
-
-
-@scenario("lease.duplicate")
-def duplicate(ctx: Ctx) -> None:
-    """A name that is taken is refused, not changed, and its owner stays who it is."""
-    a, b = ctx.agent("a"), ctx.agent("b")
-    one = topic(a)
-    join(b, one, agent_name="twin")
-    refused = a.refusal("topic_join", topic_id=one, agent_name="twin")
-    owner = b.refusal("sync", topic_id=one, wait_seconds=0)
-    good = definite(refused, "AGENT_NAME_IN_USE") and owner is None
-    ctx.expect(
-        "topics.lease.07",
-        good,
-        f"joined with a name that is taken: {said(refused)}; its owner's next sync: {said(owner)}",
-    )
-    names = {name: called(a, one, name) for name in ("twin", "Red-Squirrel")}
-    good = all(got <= {name} for name, got in names.items())
-    ctx.expect("topics.lease.08", good, f"asked for a name, was called: {names}")
 
 
 @scenario("lease.reserved")
@@ -181,48 +114,6 @@ def reclaim(ctx: Ctx) -> None:
         "topics.lease.13", again["reclaim_token"] == token, f"the token was {token!r}, then {again['reclaim_token']!r}"
     )
     ctx.expect("topics.lease.15", bodies(got) == ["3"], f"1 and 2 were read before; then a read {bodies(got)}")
-
-
-@scenario("lease.restart")
-def restarted(ctx: Ctx) -> None:
-    """A server that was started again has not joined; its client joins again."""
-    a = ctx.agent("a")
-    one = topic(a)
-    token = join(a, one)["reclaim_token"]
-    sync(a, one, "before")
-    restart(ctx, a)
-    refused = a.refusal("sync", topic_id=one, wait_seconds=0)
-    join(a, one, reclaim_token=token)
-    then = a.refusal("sync", topic_id=one, wait_seconds=0)
-    ctx.expect(
-        "topics.lease.16",
-        definite(refused, "AGENT_NOT_JOINED") and then is None,
-        f"a sync after the restart: {said(refused)}; after joining again: {said(then)}",
-    )
-
-
-@scenario("lease.not_joined")
-def not_joined(ctx: Ctx) -> None:
-    """An agent that has not joined a topic does not read it and does not send to it."""
-    a = ctx.agent("a")
-    one, two = topic(a), topic(a)
-
-    def refusals(topic_id: str) -> list[Refused | None]:
-        outboxes: tuple[Row, ...] = ({}, {"outbox": [{"content_markdown": "from nobody"}]})
-        return [a.refusal("sync", topic_id=topic_id, wait_seconds=0, **outbox) for outbox in outboxes]
-
-    nowhere = refusals(one)
-    join(a, one)
-    there = bodies(sync(a, one, include_self=True))
-    good = all(definite(answer, "AGENT_NOT_JOINED") for answer in nowhere) and there == []
-    ctx.expect(
-        "topics.lease.17",
-        good,
-        f"read and sent without joining: {[said(each) for each in nowhere]}; then there was {there}",
-    )
-    elsewhere = refusals(two)
-    good = all(definite(answer, "AGENT_NOT_JOINED") for answer in elsewhere)
-    ctx.expect("topics.lease.18", good, f"joined to another topic, read and sent: {[said(e) for e in elsewhere]}")
 
 
 @scenario("lease.text")
@@ -359,43 +250,6 @@ def older_topic(ctx: Ctx) -> str:
             )
         db.execute("INSERT INTO cursors (topic_id, agent_name, last_seq, updated_at) VALUES (?, 'a', 1, ?)", (one, now))
     return one
-
-
-@scenario("lease.table")
-def table(ctx: Ctx) -> None:
-    """A name has one row with its token, however often it is claimed: other servers on the file rely on it."""
-    a, b = ctx.agent("a"), ctx.agent("b")
-    one = topic(a)
-    wanted = [(session.agent, join(session, one)["reclaim_token"]) for session in (a, b)]
-    before = reservations(ctx, one)
-    join(a, one, reclaim_token=wanted[0][1])
-    rows = reservations(ctx, one)
-    kept = [[(row["agent_name"], row["reclaim_token"]) for row in some] for some in (before, rows)]
-    timed = all(is_recent(ctx, row["created_at"]) and is_recent(ctx, row["last_claimed_at"]) for row in rows)
-    ctx.expect(
-        "topics.lease.24",
-        kept == [wanted, wanted] and timed,
-        f"the tokens are {wanted}; stored {before}, and after a claim again {rows}",
-    )
-
-
-@scenario("lease.take_over")
-def take_over(ctx: Ctx) -> None:
-    """A name is one session's at a time: the session that claims it by token has it, the other writes no more (B10)."""
-    a, b = ctx.agent("a"), ctx.agent("b")
-    one = topic(a)
-    token = join(a, one)["reclaim_token"]
-    sync(a, one, "from the first")
-    join(b, one, agent_name="a", reclaim_token=token)
-    refused = a.refusal("sync", topic_id=one, outbox=[{"content_markdown": "too late"}], wait_seconds=0)
-    b.call("cursor_reset", topic_id=one, last_seq=0)
-    there = bodies(sync(b, one, "from the second", include_self=True))
-    good = definite(refused, "AGENT_NOT_JOINED") and there == ["from the first", "from the second"]
-    ctx.expect(
-        "topics.lease.25",
-        good,
-        f"the first session wrote after the second took its name: {said(refused)}; the topic holds {there}",
-    )
 
 
 @scenario("lease.taken_over")

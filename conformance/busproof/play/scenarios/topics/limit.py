@@ -27,31 +27,6 @@ def cap(ctx: Ctx, row: str, what: str, taken: Refused | None, refused: Refused |
     ctx.expect(row, good, f"{what}: the most: {said(taken)}; one more: {said(refused)}")
 
 
-@scenario("limit.outbox")
-def outbox(ctx: Ctx) -> None:
-    """Fifty messages in one call."""
-    topic_id, (a,) = lane(ctx, "a")
-    fifty, more = (sending(a, topic_id, *[{}] * count) for count in (50, 51))
-    cap(ctx, "topics.limit.01", "items of an outbox", fifty, more)
-
-
-@scenario("limit.body")
-def body(ctx: Ctx) -> None:
-    """Characters are counted, not bytes."""
-    topic_id, (a,) = lane(ctx, "a")
-    most, more = (sending(a, topic_id, {"content_markdown": "é" * chars}) for chars in (65_536, 65_537))
-    cap(ctx, "topics.limit.02", "characters of a body, two bytes each", most, more)
-
-
-@scenario("limit.names")
-def names(ctx: Ctx) -> None:
-    """A type and a key are short."""
-    topic_id, (a,) = lane(ctx, "a")
-    for row, field, chars in (("topics.limit.03", "message_type", 32), ("topics.limit.04", "client_message_id", 128)):
-        most, more = (sending(a, topic_id, {field: "t" * length}) for length in (chars, chars + 1))
-        cap(ctx, row, f"characters of {field}", most, more)
-
-
 @scenario("limit.agent_name")
 def agent_name(ctx: Ctx) -> None:
     """A name that people can say."""
@@ -59,22 +34,6 @@ def agent_name(ctx: Ctx) -> None:
     topic_id = topic(a)
     more, most = (a.refusal("topic_join", topic_id=topic_id, agent_name="n" * chars) for chars in (65, 64))
     cap(ctx, "topics.limit.05", "characters of agent_name", most, more)
-
-
-@scenario("limit.max_items")
-def max_items(ctx: Ctx) -> None:
-    """Twenty messages in one answer; a reader that asks for more is refused, or gets twenty."""
-    topic_id, (a, b) = lane(ctx, "a", "b")
-    for _ in range(3):
-        sync(b, topic_id, *["x"] * 8)
-    try:
-        more = len(sync(a, topic_id, max_items=24, auto_advance=False)["received"])
-        told = f"{more} messages"
-    except Refused as refusal:
-        more, told = 0, said(refusal)
-    good = more <= 20 and (more > 0 or "INVALID_ARGUMENT" in told)
-    twenty = len(sync(a, topic_id, max_items=20, auto_advance=False)["received"])
-    ctx.expect("topics.limit.06", good and twenty == 20, f"24 unread: 24 gave {told}, 20 gave {twenty}")
 
 
 @scenario("limit.bad_numbers")

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from busproof.bus.base import Refused
 from busproof.bus.session import Session
 from busproof.play.scenarios.common import Row, at_once, definite, said
 from busproof.play.scenarios.topics.common import (
@@ -52,11 +51,6 @@ def whole(session: Session, topic_id: str) -> list[Row]:
     return list(sync(session, topic_id, include_self=True, auto_advance=False)["received"])
 
 
-def invalid(refusal: Refused | None) -> bool:
-    """Is it INVALID_ARGUMENT, or the protocol's own word where a server's library looks before the tool does?"""
-    return definite(refusal, "INVALID_ARGUMENT", "-32602")
-
-
 # ---------- ids, times and numbers
 
 
@@ -76,16 +70,6 @@ def ids(ctx: Ctx) -> None:
     ctx.expect("topics.log.37", good, f"topics are {topics} and {may_be_one}, 5 messages {messages}")
     strange = [name for name in topics + messages if not re.fullmatch("[0-9a-f]{10}", name)]
     ctx.expect("topics.log.36", not strange, f"not ten lower-case hexadecimal digits: {strange}")
-
-
-@scenario("log.times")
-def times(ctx: Ctx) -> None:
-    """One call is one moment."""
-    topic_id, (a,) = lane(ctx, "a")
-    reply = sync(a, topic_id, "1", "2", "3", include_self=True)
-    told = [record["message"]["created_at"] for record in reply["sent"]]
-    told += [message["created_at"] for message in reply["received"]] + [reply["cursor"]["updated_at"]]
-    ctx.expect("topics.log.39", len(set(told)) == 1, f"the times of one call: {told}")
 
 
 @scenario("log.seq")
@@ -111,19 +95,6 @@ def seq(ctx: Ctx) -> None:
     ctx.expect("topics.log.43", good, f"one topic counts {numbers}, another {other}")
 
 
-@scenario("log.seq_table", needs=("sqlite",))
-def seq_table(ctx: Ctx) -> None:
-    """topic_seq.next_seq is the number that the next message gets."""
-    topic_id, (a, b) = lane(ctx, "a", "b")
-    found = [next_seq(ctx, topic_id)]
-    for session in (a, b, a):
-        sync(session, topic_id, "1", "2")
-        found.append(next_seq(ctx, topic_id))
-    # A topic that nobody sent to may have no row yet.
-    good = found[0] in (1, None) and found[1:] == [3, 5, 7]
-    ctx.expect("topics.log.44", good, f"next_seq after 0, 2, 4 and 6 messages: {found}")
-
-
 def next_seq(ctx: Ctx, topic_id: str) -> int | None:
     """The number in the table."""
     with database(ctx) as db:
@@ -145,23 +116,6 @@ def restart(ctx: Ctx) -> None:
     join(b, topic_id)
     got = bodies(sync(b, topic_id))
     ctx.expect("topics.log.47", got == ["1", "2", "3"], f"1, 2 and 3 were sent, the server killed; left: {got}")
-
-
-@scenario("log.sent")
-def sent(ctx: Ctx) -> None:
-    """The sender learns which messages were stored, and under which numbers."""
-    topic_id, (a, b) = lane(ctx, "a", "b")
-    reply = sync(a, topic_id, "1", "2", "3")
-    told = sorted((record["message"] for record in reply["sent"]), key=lambda message: message["seq"])
-    got = sync(b, topic_id)["received"]
-    names = ("message_id", "topic_id", "seq", "sender", "content_markdown")
-    same = [{name: message[name] for name in names} for message in told] == [
-        {name: message[name] for name in names} for message in got
-    ]
-    good = same and sorted(message["content_markdown"] for message in told) == ["1", "2", "3"]
-    ctx.expect("topics.log.48", good, f"three were sent: {told}; another received {got}")
-    nothing = sync(a, topic_id)["sent"]
-    ctx.expect("topics.log.48", nothing == [], f"nothing was sent: {nothing}")
 
 
 @scenario("log.fields")
@@ -208,25 +162,6 @@ def whole_bodies(ctx: Ctx) -> None:
             if not body == record == other
         ]
         ctx.expect("topics.log.56", not wrong, "; ".join(wrong))
-
-
-@scenario("log.reply_to")
-def reply_to(ctx: Ctx) -> None:
-    """A reply is to a message of the same topic."""
-    topic_id, (a,) = lane(ctx, "a")
-    other_id = topic(a)
-    join(a, other_id)
-    elsewhere = send(a, other_id).get("message_id")
-    told = []
-    for to in ("ffffffffff", elsewhere):
-        refused = a.refusal(
-            "sync", topic_id=topic_id, wait_seconds=0, outbox=[{"content_markdown": "m", "reply_to": to}]
-        )
-        told.append(refused)
-        why = f"reply_to {to!r}, which is no message of the topic: {said(refused)}"
-        ctx.expect("topics.log.52", invalid(refused), why)
-    why = f"reply_to to no message: {said(told[0])}; to a message of another topic: {said(told[1])}"
-    ctx.expect("topics.log.89", told[0] is None or invalid(told[1]), why)
 
 
 @scenario("log.text")
@@ -293,24 +228,6 @@ def forged_header(ctx: Ctx) -> None:
 
 
 # ---------- what is refused
-
-
-@scenario("log.bad_outbox")
-def bad_outbox(ctx: Ctx) -> None:
-    """An item needs a body, under its own name, and every field has one type."""
-    topic_id, (a,) = lane(ctx, "a")
-
-    def refusals(*items: Any) -> dict[str, Refused | None]:
-        return {str(item): a.refusal("sync", topic_id=topic_id, wait_seconds=0, outbox=[item]) for item in items}
-
-    def judge(row: str, refused: dict[str, Refused | None]) -> None:
-        wrong = {item: said(no) for item, no in refused.items() if not invalid(no)}
-        ctx.expect(row, not wrong, f"items that are INVALID_ARGUMENT: {wrong}")
-
-    judge("topics.log.57", refusals({}, {"message_type": "note"}, {"content_markdown": None}))
-    judge("topics.log.58", refusals({"content": "m"}))
-    typed = {"message_type": 5, "reply_to": 5, "client_message_id": {}, "metadata": [1], "content_markdown": 5}
-    judge("topics.log.59", refusals(*({"content_markdown": "m", name: value} for name, value in typed.items())))
 
 
 @scenario("log.all_or_none")
@@ -429,17 +346,6 @@ def idempotent_key(ctx: Ctx) -> None:
     here, there = ([m["content_markdown"] for m in whole(a, where)] for where in (topic_id, other_id))
     ctx.expect("topics.log.64", here == ["a's", "b's"], f"two senders, one key: {here}")
     ctx.expect("topics.log.65", there == ["elsewhere"], f"two topics, one key; the second has {there}")
-
-
-@scenario("log.retry_after_close")
-def retry_after_close(ctx: Ctx) -> None:
-    """An agent that does not know whether a send was stored can ask after the topic closed, too."""
-    topic_id, (a,) = lane(ctx, "a")
-    stored = send(a, topic_id, client_message_id="k")
-    a.call("topic_close", topic_id=topic_id)
-    reply = sync(a, topic_id, outbox=[{"content_markdown": "m", "client_message_id": "k"}])
-    good = [(r["message"], r.get("duplicate")) for r in reply["sent"]] == [(stored, True)]
-    ctx.expect("topics.log.66", good, f"stored: {stored}; the retry: {reply}")
 
 
 @scenario("log.idempotent_race")

@@ -136,20 +136,3 @@ def bad_arguments(ctx: Ctx) -> None:
         ctx.expect(row, good, f"{name}: {told}")
     unknown = a.refusal("topic_presence", topic_id="0123456789")
     ctx.expect("topics.presence.10", definite(unknown, "TOPIC_NOT_FOUND"), f"no such topic: {said(unknown)}")
-
-
-@scenario("presence.limit")
-def limit(ctx: Ctx) -> None:
-    """No more peers than asked for, and the latest of them."""
-    topic_id, (a, b, c) = lane(ctx, "a", "b", "c")
-    orders = []
-    for first, second in ((b, c), (c, b)):
-        sync(first, topic_id)
-        ctx.pass_a_moment()
-        sync(second, topic_id)
-        ctx.pass_a_moment()
-        orders.append((list(peers(a, topic_id)), list(peers(a, topic_id, limit=1))))
-    counts = [(len(everyone), len(one)) for everyone, one in orders]
-    ctx.expect("topics.presence.08", counts == [(2, 1)] * 2, f"peers without a limit, and with limit 1: {orders}")
-    good = orders == [(["c", "b"], ["c"]), (["b", "c"], ["b"])]
-    ctx.expect("topics.presence.09", good, f"after syncs of b, c and then of c, b: {orders}")

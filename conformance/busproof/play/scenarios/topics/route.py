@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from busproof.bus.base import Refused
@@ -20,7 +19,6 @@ from busproof.play.scenarios.topics.common import (
     topic,
     turned_away,
     unique,
-    warned,
 )
 from busproof.play.suite import Ctx
 
@@ -95,17 +93,6 @@ def create_race(ctx: Ctx) -> None:
     ctx.expect("topics.route.04", not apart, f"{RACES} times three processes asked at once, and got {apart}")
 
 
-@scenario("route.metadata")
-def metadata(ctx: Ctx) -> None:
-    """A topic's metadata is kept as it came, and may be left out."""
-    a = ctx.agent("a")
-    given = {"owner": "écureuil", "depth": {"list": [1, 2.5, None, True]}}
-    kept = stored(ctx, topic(a, metadata=given)).get("metadata_json")
-    none = stored(ctx, topic(a)).get("metadata_json")
-    good = json.loads(kept or "null") == given and not json.loads(none or "null")
-    ctx.expect("topics.route.06", good, f"given {given}, stored {kept!r}; given none, stored {none!r}")
-
-
 @scenario("route.lanes")
 def lanes(ctx: Ctx) -> None:
     """A message is an entry of its topic's stream, and of no other."""
@@ -118,56 +105,6 @@ def lanes(ctx: Ctx) -> None:
     got = {name: bodies(sync(b, where)) for name, where in (("one", one), ("two", two))}
     good = got == {"one": ["on one"], "two": ["on two"]}
     ctx.expect("topics.route.07", good, f"a sent a message to each of two topics; b received {got}")
-
-
-@scenario("route.list")
-def list_topics(ctx: Ctx) -> None:
-    """Open topics unless asked for others, the newest first."""
-    a = ctx.agent("a")
-    made = [topic(a) for _ in range(4)]
-    a.call("topic_close", topic_id=made[1])
-    shown = {status: listed(a, made, status=status) for status in ("open", "closed", "all")}
-    unasked = listed(a, made)
-    wanted = {"open": {made[0], *made[2:]}, "closed": {made[1]}, "all": set(made)}
-    good = {status: set(ids) for status, ids in shown.items()} == wanted and set(unasked) == wanted["open"]
-    ctx.expect("topics.route.08", good, f"of {made} the second is closed; shown {shown}, unasked {unasked}")
-    ctx.expect("topics.route.09", shown["all"] == made[::-1], f"made {made}, shown {shown['all']}")
-
-
-@scenario("route.resolve")
-def resolve(ctx: Ctx) -> None:
-    """A name leads to its topic: the newest open one, and to a closed one only if that is allowed."""
-    a = ctx.agent("a")
-    name = unique()
-    first = topic(a, name=name)
-    topic(a, name=f"{name}b")
-    found = a.call("topic_resolve", name=name)
-    good = (found["topic_id"], found["name"], found["status"]) == (first, name, "open")
-    ctx.expect("topics.route.10", good, f"{first} is named {name}; its name led to {found}")
-    second = topic(a, name=name)
-    newest = a.call("topic_resolve", name=name)["topic_id"]
-    a.call("topic_close", topic_id=first)
-    open_one = a.call("topic_resolve", name=name, allow_closed=True)["topic_id"]
-    a.call("topic_close", topic_id=second)
-    refused = a.refusal("topic_resolve", name=name)
-    closed = a.call("topic_resolve", name=name, allow_closed=True)
-    good = newest == open_one == closed["topic_id"] == second and closed["status"] == "closed"
-    ctx.expect(
-        "topics.route.11",
-        good and definite(refused, "TOPIC_NOT_FOUND"),
-        f"{first}, then {second} were made; resolved to {newest}; the first closed, to {open_one}; both "
-        f"closed, to {closed}; and without allow_closed {said(refused)}",
-    )
-
-
-@scenario("route.not_found")
-def not_found(ctx: Ctx) -> None:
-    """A topic that is not there is TOPIC_NOT_FOUND."""
-    a = ctx.agent("a")
-    topic(a)
-    answers = [a.refusal("topic_resolve", name=unique("nobody")), a.refusal("topic_close", topic_id="00000dead0")]
-    good = all(definite(answer, "TOPIC_NOT_FOUND") for answer in answers)
-    ctx.expect("topics.route.12", good, f"an unknown name, an unknown id: {[said(each) for each in answers]}")
 
 
 @scenario("route.close")
@@ -204,16 +141,6 @@ def close_row(ctx: Ctx) -> None:
     ctx.expect("topics.route.16", good, f"closed with a reason, without one, and still open: {rows}")
 
 
-@scenario("route.close_again")
-def close_again(ctx: Ctx) -> None:
-    """A second close is harmless, and says so."""
-    a = ctx.agent("a")
-    one = topic(a)
-    first, second = (a.call("topic_close", topic_id=one) for _ in range(2))
-    good = "ALREADY_CLOSED" in warned(second) and "ALREADY_CLOSED" not in warned(first)
-    ctx.expect("topics.route.17", good, f"closed twice: {first}, then {second}")
-
-
 @scenario("route.closed_is_not_reused")
 def closed_is_not_reused(ctx: Ctx) -> None:
     """Under the name of a closed topic a new one is made."""
@@ -224,27 +151,6 @@ def closed_is_not_reused(ctx: Ctx) -> None:
     second = a.call("topic_create", name=name, mode="reuse")
     good = second["topic_id"] != first["topic_id"] and second["status"] == "open"
     ctx.expect("topics.route.18", good, f"{first} was closed; the same name then gave {second}")
-
-
-@scenario("route.bad_arguments")
-def bad_arguments(ctx: Ctx) -> None:
-    """An argument that is missing or of another type is INVALID_ARGUMENT."""
-    a = ctx.agent("a")
-    topic(a)
-    answers = [
-        a.refusal("topic_create", name=["x"]),
-        a.refusal("topic_resolve"),
-        a.refusal("topic_resolve", name=["x"]),
-        a.refusal("topic_close"),
-        a.refusal("topic_close", topic_id={"x": 1}),
-    ]
-    good = all(definite(answer, "INVALID_ARGUMENT") for answer in answers)
-    ctx.expect(
-        "topics.route.19",
-        good,
-        f"a list as a name, no name, a list as a name, no topic_id, an object as a "
-        f"topic_id: {[said(answer) for answer in answers]}",
-    )
 
 
 @scenario("route.bad_status")

@@ -8,19 +8,8 @@ from typing import Any
 
 from busproof.bus.base import Refused
 from busproof.bus.session import Session
-from busproof.play.scenarios.common import Row, definite, said
-from busproof.play.scenarios.topics.common import (
-    bodies,
-    database,
-    join,
-    lane,
-    scenario,
-    sync,
-    topic,
-    turned_away,
-    unique,
-    warned,
-)
+from busproof.play.scenarios.common import Row, said
+from busproof.play.scenarios.topics.common import bodies, database, join, lane, scenario, sync, topic, unique, warned
 from busproof.play.suite import Ctx
 
 BETTER = 30  # matches elsewhere, more than a search shows
@@ -114,31 +103,6 @@ def fields(ctx: Ctx) -> None:
     whole = [result.get("content_markdown") for result in results[2]]
     why = f"{len(message['content_markdown'])} characters were sent; include_content=true gave {str(whole)[:200]}"
     ctx.expect("topics.search.06", whole == [message["content_markdown"]], why)
-
-
-@scenario("search.bad_arguments")
-def bad_arguments(ctx: Ctx) -> None:
-    """A query that asks for something, a limit that allows something, one of three modes."""
-    topic_id, (a,) = lane(ctx, "a")
-    word = unique("word")
-    send(a, topic_id, word)
-    for row, cases in (
-        ("topics.search.07", [{"query": ""}]),
-        ("topics.search.08", [{"limit": 0}, {"limit": -1}]),
-        ("topics.search.09", [{"mode": "fuzzy"}, {"mode": "fts5"}]),
-    ):
-        answers = [a.refusal("messages_search", **{"query": word, **case}) for case in cases]
-        told = {str(case): said(answer) for case, answer in zip(cases, answers, strict=True)}
-        turned_away(ctx, row, f"{told}", *answers)
-    missing = a.refusal("messages_search")
-    ctx.expect("topics.search.07", missing is not None, f"without a query: {said(missing)}")
-
-
-@scenario("search.unknown_topic")
-def unknown_topic(ctx: Ctx) -> None:
-    """A topic that is not there is not one where nothing was found."""
-    refused = ctx.agent("a").refusal("messages_search", query="word", topic_id="0123456789")
-    ctx.expect("topics.search.21", definite(refused, "TOPIC_NOT_FOUND"), f"on no topic: {said(refused)}")
 
 
 @scenario("search.limit")

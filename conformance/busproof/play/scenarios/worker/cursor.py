@@ -56,6 +56,16 @@ def ack_beyond_the_log(ctx: Ctx) -> None:
     ctx.expect("worker.cursor.10", not is_deaf, f"after such acks a poll gave {heard}")
 
 
+@scenario("cursor.each_agent_its_own")
+def each_agent_its_own(ctx: Ctx) -> None:
+    """One agent's ack moves no other's cursor."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    publish(a, id="m1")
+    a.call("ack", seq=poll(a)[0]["seq"])
+    for_a, for_b = ids(poll(a)), ids(poll(b))
+    ctx.expect("worker.cursor.12", (for_a, for_b) == ([], ["m1"]), f"a acknowledged; a sees {for_a}, b sees {for_b}")
+
+
 @scenario("cursor.killed_reader_gets_it_again")
 def killed_reader(ctx: Ctx) -> None:
     """A reader killed between its poll and its ack is given the messages again."""

@@ -9,10 +9,10 @@ from typing import Any
 
 from busproof.bus.base import DoorError
 from busproof.bus.session import Session
+from busproof.contract.worker import LEASE_MS
 from busproof.play.scenarios.worker.common import database, publish, raced, scenario
 from busproof.play.suite import Ctx
 
-LEASE_MS = 60_000
 WAIT_S = 0.5  # well above what clocks of one machine differ by
 
 

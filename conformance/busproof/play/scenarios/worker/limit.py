@@ -33,6 +33,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "worker_state": {"worker": "w"},
     "transition": {"worker": "w", "from_state": None, "to_state": "ASSIGNED"},
 }
+NAMES = ("agent_id", "task_id", "worker")
 
 
 def offered(ctx: Ctx) -> dict[str, dict[str, Any]]:
@@ -134,6 +135,34 @@ def declared(ctx: Ctx) -> None:
     if (now_ms_max := ctx.hello.limits.get("now_ms_max")) is not None and ctx.hello.clock == "manual":
         a.set_clock(now_ms_max)
     ctx.expect("worker.limit.18", not wrong, "; ".join(wrong))
+
+
+@scenario("limit.nothing_stored")
+def nothing_stored(ctx: Ctx) -> None:
+    """After every kind of refused call the store is what it was."""
+    a = ctx.agent("a")
+    publish(a, id="m1", to="a", payload=1)
+    if ctx.has("lease"):
+        a.call("try_claim_task", task_id="held")
+    before = _state(ctx, a)
+    calls = offered(ctx).items()
+    cases: list[tuple[str, dict[str, Any]]] = [(method, {**params, "surprise": 1}) for method, params in calls]
+    cases += [(method, {**params, n: "a\0b"}) for method, params in calls for n in NAMES if n in params]
+    cases += [("publish", _message(id="m2", type=None)), ("publish", _message(id="m3", payload=float("nan")))]
+    cases += [("publish", _message(id="m4", payload="x" * 10_000_000)), ("ack", {"agent_id": "a", "seq": 10**9})]
+    cases += [("publish", _message(id="m1", payload=2)), ("publish", _message(id="m5", payload="\ud800"))]
+    for method, params in cases:
+        a.refusal(method, **params)
+    after = _state(ctx, a)
+    ctx.expect("worker.limit.09", before == after, f"before {len(cases)} bad calls: {before}; after: {after}")
+
+
+def _state(ctx: Ctx, session: Session) -> Any:
+    if not ctx.has("dump"):
+        return poll(session)
+    dump = session.call("dump")
+    rows = ("messages", "cursors", "task_claims", "heartbeats", "archived", "dead_letters")
+    return json.dumps([dump.get(name) for name in rows], sort_keys=True)
 
 
 @scenario("limit.process_lives")
