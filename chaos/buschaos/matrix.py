@@ -111,7 +111,7 @@ def page(found: Found) -> str:
     """The table."""
     found = {key: found[key] for key in ((mutant.system, mutant.name) for mutant in planted()) if key in found}
     lines = [
-        "<!-- Generated: python -m buschaos.matrix docs/chaos-faults.md -->",
+        "<!-- Generated: python -m buschaos.matrix chaos-faults.md -->",
         "# Faults that chaos finds",
         "",
         "Each is a reference bus with one fault (`conformance/mutants/`), played as it tells, once. *Found*: every row",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 
@@ -40,3 +40,14 @@ def alone(folder: Path, name: str) -> Iterator[None]:
             yield
         finally:
             fcntl.flock(file, fcntl.LOCK_UN)  # a forked child has this file open, too
+
+
+def held(folder: Path, name: str) -> Callable[[], None]:
+    """Take the lock now; returns what gives it back.
+
+    Raises:
+        Taken: another run has the lock.
+    """
+    stack = contextlib.ExitStack()
+    stack.enter_context(alone(folder, name))
+    return stack.close

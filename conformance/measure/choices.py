@@ -1,8 +1,8 @@
 """`python conformance/measure/choices.py`: is a bus that chose otherwise, where its seed is silent, judged VALID?
 
 Two kinds of them: mutants whose killing rows are all RESOLVED, and the variants in conformance/choices, each a choice
-that docs/spec leaves free. Every one is given the whole of `check`. Results are lines of docs/choices/SYSTEM.jsonl, one
-a bus, the last counts; a bus with one is not judged again, so a run can be broken off. `played` says how much of
+that docs/spec leaves free. Each is given the whole of `check`. Results are lines of busproof-out/choices/SYSTEM.jsonl,
+one a bus, the last counts; a bus with one is not judged again, so a run can be broken off. `played` says how much of
 `check` it is: whole, short (without the corpus, the search and waits), or in two (short, and later all the rest, which
 has no verdict of its own). A play ends after the first part in which a MUST row fails.
 
@@ -28,6 +28,7 @@ from typing import Any
 
 import together
 
+from busproof import evidence
 from busproof.bus.fleet import reference, warm_for
 from busproof.bus.warm import Warm
 from busproof.contract import CONTRACTS
@@ -37,7 +38,7 @@ from busproof.run.pytest_run import PARTICIPANT, Run
 from busproof.systems import SYSTEMS
 
 ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "docs" / "choices"
+RESULTS = ROOT / "busproof-out" / "choices"
 VARIANTS = ROOT / "conformance" / "choices"
 SEED = 1
 WHY_MAX = 300
@@ -172,10 +173,11 @@ def is_long(run: Run, item: str) -> bool:
 
 
 def told(system: str, folder: Path = RESULTS) -> dict[str, dict[str, Any]]:
-    """The last line of each bus."""
+    """The last line of each bus, over what the evidence holds."""
+    kept = {line["bus"]: line for line in evidence.read("choices").values() if line["system"] == system}
     path = folder / f"{system}.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return {line["bus"]: line for line in map(json.loads, lines)}
+    return kept | {line["bus"]: line for line in map(json.loads, lines)}
 
 
 @cache

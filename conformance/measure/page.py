@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parents[2] / "docs" / "mutation"
+FOLDER = Path(__file__).parents[2] / "busproof-out" / "mutation"
 GROUPS = ("worker", "comms", "topics", "timeline", "relay", "kernel")
 KEPT_SINCE = 30  # seeds from this one on keep every line of a mutant
 FIRST = 10  # the seed of the first draw

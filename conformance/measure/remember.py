@@ -4,7 +4,7 @@ Faults that nobody chose, one for each function of the reference that reads the 
 something: asked again with the same arguments, it answers from memory, until its own process writes. A bus that
 caches so is right as long as it is alone. Each is judged as a stranger's bus would be, the short scripts first, until
 a MUST fails. A function of a transaction that writes cannot be told from the right one: the write makes it forget. A
-line for each goes to docs/mutation/remember-SYSTEM.jsonl; one that is there is not judged again.
+line for each goes to busproof-out/mutation/remember-SYSTEM.jsonl; one that is there is not judged again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve()
 ROOT = HERE.parents[2]
-RESULTS = ROOT / "docs" / "mutation"
+RESULTS = ROOT / "busproof-out" / "mutation"
 READS = frozenset(
     {
         *("row", "rows", "dicts", "execute", "fetchone", "fetchall", "version", "integrity"),

@@ -1,10 +1,10 @@
 """`python conformance/measure/run.py`: which mutants of the reference does `busproof check` kill?
 
 cosmic-ray makes them; a bus with one is judged as a stranger's would be: the corpus first, and where nothing differs,
-all else that `check` plays. The first failure ends it. Results are lines of docs/mutation/GROUP.jsonl, the last of a
-mutant counts; a mutant with one is not judged again, so a run can be broken off, and several can share the work
-(`--shard 1/2`). With `--corpus-only` a survivor is `left`: a run without it asks the rest. `--again` asks once more of
-mutants not killed; `--chaos` asks `busproof chaos` of them. A `--seed` draws other sites: once the kit was mended
+all else that `check` plays. The first failure ends it. Results are lines of busproof-out/mutation/GROUP.jsonl,
+the last of a mutant counts; a mutant with one is not judged again, so a run can be broken off, and several can share
+the work (`--shard 1/2`). With `--corpus-only` a survivor is `left`: a run without it asks the rest. `--again` asks once more
+of mutants not killed; `--chaos` asks `busproof chaos` of them. A `--seed` draws other sites: once the kit was mended
 after a draw, that draw is no measure of it any more.
 """
 
@@ -41,7 +41,7 @@ from busproof.run.runner import CORPUS, item_names, run_item
 from busproof.systems import SYSTEMS
 
 HERE = Path(__file__).parent
-RESULTS = HERE.parents[1] / "docs" / "mutation"
+RESULTS = HERE.parents[1] / "busproof-out" / "mutation"
 BY_MEANING = "topics that search by meaning"
 ON_NATS = "timeline on NATS"
 JUDGES = {system: (system,) for system in SYSTEMS} | {

@@ -1,7 +1,7 @@
 """A seed that is silent blames nobody: a bus that chose otherwise there is VALID, whatever it chose.
 
 Those are the mutants that only RESOLVED rows kill, and the variants in conformance/choices, written before their
-author looked at which choices the kit follows. docs/choices holds what the whole of `check` said of each.
+author looked at which choices the kit follows. The evidence holds what the whole of `check` said of each.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DRAWN = random.Random(int(os.environ.get("BUSPROOF_SEED", "1"))).sample(FOLLOWED
 
 
 def test_of_the_choices_that_were_judged_only_those_named_are_blamed() -> None:
-    """As it stands in docs/choices; a bus without a line there is judged by conformance/measure/choices.py."""
+    """As the evidence says; a bus without a line there is judged by conformance/measure/choices.py."""
     assert set(TOLD) <= set(ALL)
     assert {name for name, line in TOLD.items() if line["fails"]} == set(choices.BLAMED)
 

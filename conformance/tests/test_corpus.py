@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from busproof import evidence
 from busproof.bus.fleet import Fleet, reference
 from busproof.bus.warm import Warm
 from busproof.play.explore import corpus
@@ -25,9 +26,8 @@ MODELLED = [name for name, one in SYSTEMS.items() if one.model is not None]
 
 @pytest.mark.parametrize("system", MODELLED)
 def test_the_figures_of_the_corpus_are_of_this_model_and_these_scripts(system: str) -> None:
-    """They are measured at night, and after a change of either: busproof explore S --coverage --markdown FILE."""
-    page = (Path(__file__).parents[2] / f"docs/corpus/{system}.md").read_text(encoding="utf-8")
-    told = dict(line[2:].split(": ", 1) for line in page.splitlines() if line.startswith("- "))
+    """They are measured at night, and after a change of either: busproof explore SYSTEM --coverage --keep."""
+    told = evidence.record("coverage", system)
     specification = SYSTEMS[system].model
     assert specification is not None
     assert told["of model and scripts"] == corpus.digest(specification)

@@ -1,4 +1,4 @@
-"""Pages of figures agree with the data beside them, and each mutant that lives has a reason."""
+"""The kill matrix is of the broken buses that there are; and functions that remember are found."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from busproof import evidence
 from busproof.bus.fleet import Fleet
 from busproof.contract.catalogue import catalogue
-from busproof.matrix import page as matrix_page
 from busproof.mutant import mutants
 from busproof.play.explore import corpus
 from busproof.play.explore.search import play
@@ -20,33 +20,22 @@ from busproof.play.explore.worker import SPECIFICATION
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "conformance" / "measure"))
 
-import page  # noqa: E402
 import remember  # noqa: E402
-import valid  # noqa: E402
 
 SYSTEMS = ("worker", "comms", "relay", "timeline", "topics")
 
 
-def test_what_valid_means_is_told_with_the_figures_of_today() -> None:
-    """docs/valid.md is as its command writes it."""
-    assert (ROOT / "docs" / "valid.md").read_text() == valid.text()
-
-
-def test_the_page_of_mutants_is_what_its_results_say_and_each_that_lives_has_a_reason() -> None:
-    """docs/mutation/README.md; a reason whose mutant died is stale."""
-    assert (page.FOLDER / "README.md").read_text() == page.text()
-    assert page.wrong() == []
+def of(system: str) -> list[evidence.Record]:
+    """The kill matrix of a system."""
+    return [line for line in evidence.read("kills").values() if line["system"] == system]
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_kill_matrix_knows_every_broken_bus_and_each_died_by_the_rows_it_names(system: str) -> None:
-    """Or it is older than they are: busproof mutants SYSTEM --new --out docs/mutants."""
-    lines = valid.read(ROOT / "docs" / "mutants" / f"{system}.jsonl")
-    assert {line["mutant"] for line in lines} == set(mutants(system))
-    assert [
-        line["mutant"] for line in lines if not line["chaos"] and set(line["named"]) - line["killed_by"].keys()
-    ] == []
-    assert (ROOT / "docs" / "mutants" / f"{system}.md").read_text() == matrix_page(system, lines)
+    """Or the matrix is older than the buses."""
+    assert {line["mutant"] for line in of(system)} == set(mutants(system))
+    survived = [line for line in of(system) if not line["chaos"] and set(line["named"]) - line["killed_by"].keys()]
+    assert survived == []
 
 
 @pytest.mark.parametrize("system", ["relay", "timeline"])
@@ -55,7 +44,7 @@ def test_a_bus_that_chose_otherwise_than_the_reference_fails_no_must_where_it_is
     rows = catalogue(system)
     missed = {
         line["mutant"]
-        for line in valid.read(ROOT / "docs" / "mutants" / f"{system}.jsonl")
+        for line in of(system)
         if not any(rows[row].level == "MUST" for row in line["named"]) and "fail" in line["killed_by"].values()
     }
     assert missed == set()

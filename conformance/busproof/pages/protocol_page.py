@@ -91,7 +91,8 @@ def _head(contract: Contract) -> list[str]:
     system = contract.system
     means = [
         f"What the bus does: [its specification](../spec/{system}.md); the sentences that are judged:",
-        f"[its requirements](../traceability/{system}.md). What every system shares: [the protocol](../protocol.md).",
+        f"[its requirements](../../conformance/busproof/requirements/{system}.toml).",
+        "What every system shares: [the protocol](../protocol.md).",
     ]
     if (door := contract.server) is not None:
         means += [

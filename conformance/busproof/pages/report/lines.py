@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from busproof import evidence
 from busproof.run.runner import WORST_FIRST, RowResult
 
 EXIT_CODES = {"valid": 0, "invalid": 1, "unknown": 2}
@@ -80,6 +81,16 @@ def load(path: Path) -> Report:
         parsed = [json.loads(line) for line in lines]
     except (OSError, ValueError, RecursionError) as error:
         raise ReportError(f"{path}: {error}") from error
+    return _checked(str(path), lines, parsed)
+
+
+def kept(example: str) -> Report:
+    """The report of a bus in `conformance/examples`, from the evidence. Raises ReportError, or NoEvidenceError."""
+    parsed = evidence.record("examples", example)["lines"]
+    return _checked(example, [json.dumps(line) for line in parsed], parsed)
+
+
+def _checked(path: str, lines: list[str], parsed: list[Any]) -> Report:
     kinds = [line.get("type") if isinstance(line, dict) else None for line in parsed]
     if len(lines) < 2 or kinds != ["header", *["row"] * (len(lines) - 2), "footer"]:
         raise ReportError(f"{path}: a report is a header, rows and a footer; this one was cut or is none")

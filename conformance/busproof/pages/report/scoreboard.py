@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from busproof import evidence
 from busproof.contract import CONTRACTS
 from busproof.contract.catalogue import catalogue
 from busproof.pages.report import badge
 from busproof.pages.report.causes import causes
-from busproof.pages.report.lines import Report, load
+from busproof.pages.report.lines import Report, kept, load
 
 WHY_CHARS = 240
 
@@ -22,7 +23,7 @@ def write(reports: Sequence[Path], folder: Path) -> list[Path]:
     """README.md, and a page and a badge for each report. Returns the pages. Raises ReportError."""
     folder.mkdir(parents=True, exist_ok=True)
     judged = sorted(((load(path), path) for path in reports), key=lambda one: _name(one[0]))
-    pages = {folder / "README.md": _index([report for report, _ in judged])}
+    pages = {folder / "README.md": _index([(report, _badge(report), f"{_name(report)}.md") for report, _ in judged])}
     for report, path in judged:
         pages[folder / f"{_name(report)}.md"] = _page(report, Path(os.path.relpath(path, folder)))
         (folder / f"{_name(report)}.svg").write_text(badge.svg(report), encoding="utf-8")
@@ -31,17 +32,29 @@ def write(reports: Sequence[Path], folder: Path) -> list[Path]:
     return list(pages)
 
 
-def _index(reports: list[Report]) -> str:
+def of_examples() -> str:
+    """docs/scoreboard.md: the table of the examples, from the evidence."""
+    judged = [(kept(name), f"../conformance/examples/{name}/README.md") for name in evidence.read("examples")]
+    judged.sort(key=lambda one: _name(one[0]))
+    return _index([(report, report.verdict, link) for report, link in judged])
+
+
+def _badge(report: Report) -> str:
+    return f"![{report.verdict}]({_name(report)}.svg)"
+
+
+def _index(judged: list[tuple[Report, str, str]]) -> str:
+    """The table. Each report comes with its verdict as the table shows it, and with what its name leads to."""
     lines = [
-        "<!-- Generated: busproof scoreboard conformance/examples/*/report.jsonl --out docs/scoreboard -->",
+        "<!-- Generated: python -m busproof.pages.worth -->",
         "# Buses that were judged",
         "",
-        "A cell is how many rows of a noun held, of all that apply; empty: the bus does not declare it. What could not",
-        "run, or stayed undecided, did not hold. Choices that the specification leaves open did. VALID is for what a",
-        "bus declares: [what it is worth](../valid.md).",
+        "A cell says how many rows of a noun held, of all rows that apply; an empty cell is a noun that the bus does",
+        "not declare. A row that could not run or stayed undecided did not hold. A row whose choice the specification",
+        "leaves open held. VALID is a verdict on what a bus declares.",
     ]
     for system, contract in CONTRACTS.items():
-        of_system = [report for report in reports if report.header["system"] == system]
+        of_system = [one for one in judged if one[0].header["system"] == system]
         if not of_system:
             continue
         nouns = contract.profiles["full"]
@@ -52,11 +65,10 @@ def _index(reports: list[Report]) -> str:
             f"| bus | language | | {' | '.join(nouns)} |",
             "|---|---|---|" + "---|" * len(nouns),
         ]
-        for report in of_system:
+        for report, verdict, link in of_system:
             hello = report.header["hello"]
-            name = f"[{_cell(hello['name'])} {_cell(hello['version'])}]({_name(report)}.md)"
+            name = f"[{_cell(hello['name'])} {_cell(hello['version'])}]({link})"
             cells = [_held(report, noun) for noun in nouns]
-            verdict = f"![{report.verdict}]({_name(report)}.svg)"
             lines += [f"| {name} | {_cell(hello['language'])} | {verdict} | {' | '.join(cells)} |"]
     return "\n".join(lines) + "\n"
 

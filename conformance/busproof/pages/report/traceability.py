@@ -17,7 +17,7 @@ def page(report: Report) -> str:
     rows = list(catalogue(system).values())
     checked = sum(row.check is not None for row in rows)
     lines = [
-        f"<!-- Generated: busproof traceability busproof-out/report.jsonl --out docs/traceability/{system}.md -->",
+        f"<!-- Generated: busproof traceability busproof-out/report.jsonl --out {system}.md -->",
         f"# Traceability of `{system}`",
         "",
         f"{len(rows)} rows: {checked} checked, {len(rows) - checked} excluded with a reason.",

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from busproof import evidence
 from busproof.bus.base import DoorError
 from busproof.bus.fleet import BusSpecError, Fleet, reference, warm_for
 from busproof.contract.catalogue import catalogue
@@ -59,6 +60,8 @@ def _explore(fleet: Fleet, specification: Specification, args: argparse.Namespac
         return 2
     if args.coverage or args.gather:
         return _coverage(fleet, specification, args)
+    if args.index:
+        return _index(fleet, specification)
     if args.values:
         return _any_values(fleet, specification, args)
     return _replay(fleet, specification, args) if args.script else _search(fleet, specification, args)
@@ -80,14 +83,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--retold", action="store_true", help="programs that tell the scripts of the corpus anew")
     parser.add_argument("--seed", type=int, default=1, help="the first program's; the next has the next (default 1)")
     parser.add_argument("--out", type=Path, default=Path("busproof-out"), help="folder for the script of a difference")
-    parser.add_argument("--script", type=Path, metavar="FILE", help="play this script instead")
+    parser.add_argument("--script", metavar="FILE", help="play this script instead; a NAME is one of the corpus")
     parser.add_argument("--answers", action="store_true", help="of --script: show each call and its answer")
     parser.add_argument(
         "--gather", type=Path, metavar="DIR", help="write a small set of programs that reaches all that was reached"
     )
     parser.add_argument("--at-most", type=int, metavar="N", help="of --gather: write no more programs")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="of --coverage: write it as a page")
+    parser.add_argument("--keep", action="store_true", help="of --coverage: keep it as evidence, in a checkout")
     parser.add_argument("--coverage", action="store_true", help="what the corpus reaches of the model (needs coverage)")
+    parser.add_argument("--index", action="store_true", help="write down which scripts of the corpus reach which rows")
     return parser
 
 
@@ -211,7 +215,8 @@ def is_broken(system: str, program: Program) -> bool:
 
 def _replay(fleet: Fleet, specification: Specification, args: argparse.Namespace) -> int:
     try:
-        steps = load(args.script)
+        is_name = args.script in corpus.names(args.system)
+        steps = corpus.scripts(args.system, only=[args.script])[args.script] if is_name else load(Path(args.script))
     except (OSError, ValueError, KeyError) as error:
         say(f"busproof: {args.script}: {reason(error)}", sys.stderr)
         return 2
@@ -250,28 +255,24 @@ def _coverage(fleet: Fleet, specification: Specification, args: argparse.Namespa
             save(args.gather / f"{name}.jsonl", kept[name].steps)
     told = figures(specification, found)
     print(json.dumps(told, indent=2))
-    if args.markdown:
-        args.markdown.write_text(_page(args.system, told), encoding="utf-8")
+    if args.keep:
+        print(f"wrote {evidence.update('coverage', [{'id': args.system, **told}])}")
     return 0
 
 
-def _page(system: str, told: dict[str, Any]) -> str:
-    lines = [
-        f"# What the corpus of `{system}` reaches",
-        "",
-        f"Written by `busproof explore {system} --coverage --markdown docs/corpus/{system}.md`, on the reference.",
-        "Branches are those of the model that a bus without a dialect can take; edges are what the generator says a",
-        "step is for; pairs are one method after another on one store; meetings are a method, its outcome and two",
-        "conditions that held when it was called (how many can meet is not known); recalls are a call, one of another",
-        "process that changed what it does, and the same call again (how many there can be is not known, either); rows",
-        "are those that a branch cites.",
-        "",
-        *(f"- {name}: {value}" for name, value in told.items() if not isinstance(value, list)),
-    ]
-    left = [
-        f"- {name}: {', '.join(map(str, value))}" for name, value in told.items() if isinstance(value, list) and value
-    ]
-    return "\n".join([*lines, *left]) + "\n"
+def _index(fleet: Fleet, specification: Specification) -> int:
+    """Play the corpus, and write its index. 1 if the bus differs from the model."""
+    programs = {
+        name: play(fleet, specification, steps, is_measured=True)
+        for name, steps in corpus.scripts(specification.system).items()
+    }
+    differing = [name for name, program in programs.items() if program.mismatch is not None]
+    if differing:
+        print(f"busproof: the index is not written: the bus differs in {', '.join(differing)}", file=sys.stderr)
+        return 1
+    path = corpus.write_index(specification.system, programs)
+    print(f"wrote {path}")
+    return 0
 
 
 def _scripted(fleet: Fleet, specification: Specification, steps: list[Step]) -> corpus.Play:
