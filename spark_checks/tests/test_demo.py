@@ -6,7 +6,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+from busproof.run import demo
+
+
+def test_the_acts_of_the_demo_after_its_check_end_as_they_must(tmp_path: Path) -> None:
+    """A mutant, kills, and Spark. The first act is `busproof check worker`, which other tests run by day."""
+    check, *others = demo._acts(tmp_path, 7)
+    assert check.argv[:2] == ["check", "worker"]
+    assert [act.title for number, act in enumerate(others, 2) if not demo._play(number, act)] == []
+
+
+@pytest.mark.nightly
 def test_every_act_of_the_demo_ends_as_it_must(tmp_path: Path) -> None:
     """As a newcomer runs it: without options, in a folder of their own."""
     done = subprocess.run(

@@ -35,16 +35,16 @@ def shown(bus: Bus) -> set[str]:
 def test_what_was_planted_is_found_and_nothing_else(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sixty faults in 60,000 events, one call in a hundred unanswered, slices so small that all meet their edges.
+    """Sixty faults in 30,000 events, one call in a hundred unanswered, slices so small that all meet their edges.
 
     Spark looks at the suspects as it would in a run of any size, and the Python engine at everything, in memory.
     """
     monkeypatch.setattr(closer, "EVENTS_AT_ONCE", 0)
     for name in ("SLICE_OF_LOG", "SLICE_OF_VIEW"):
         monkeypatch.setattr(f"busspark.screen.rows.{name}", 64)
-    truth = generate(Worker(), 60_000, tmp_path / "faulty.jsonl", faults=60, seed=1)
+    truth = generate(Worker(), 30_000, tmp_path / "faulty.jsonl", faults=60, seed=1)
     assert {fault.kind for fault in truth} >= shown(Worker())
-    generate(Worker(), 60_000, tmp_path / "valid.jsonl", seed=2)
+    generate(Worker(), 30_000, tmp_path / "valid.jsonl", seed=2)
     compact([tmp_path / "faulty.jsonl", tmp_path / "valid.jsonl"], tmp_path / "streams")
     judged = judge(spark, str(tmp_path / "streams"))
     assert judged == dict(twin.judge(tmp_path / "streams"))

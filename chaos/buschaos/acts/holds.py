@@ -127,7 +127,8 @@ class HeldCalls(Act[Own]):
 
     def again(self, shared: Shared, own: Own) -> str:
         asked = " ".join(["--holds"] * own.holds + [f"--drawn {own.drawn}"] * (own.drawn > 0))
-        return f"{asked} --seed {shared.seed}{flag('twice', own.twice)}{flag('against', own.against)}"
+        amounts = f"{flag('twice', own.twice)}{flag('crossed', own.crossed)}"
+        return f"{asked} --seed {shared.seed}{amounts}{flag('against', own.against)}"
 
 
 def is_hold(at: Point | Place) -> bool:

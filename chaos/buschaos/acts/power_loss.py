@@ -124,7 +124,8 @@ class PowerCuts(Act[Own]):
 
     def again(self, shared: Shared, own: Own) -> str:
         options = "".join(flag("option", f"{name}={value}") for name, value in own.options.items())
-        return f"--power {own.power} --seed {shared.seed}{flag('durability', own.durability)}{options}"
+        amounts = f"--power {own.power}{flag('deaths', own.deaths)}"
+        return f"{amounts} --seed {shared.seed}{flag('durability', own.durability)}{options}"
 
 
 def _option(text: str) -> tuple[str, str]:

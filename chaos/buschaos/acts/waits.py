@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass
 
 from buschaos.acts import pairs
-from buschaos.acts.base import Act, Scene, Shared
+from buschaos.acts.base import Act, Scene, Shared, flag
 from buschaos.acts.holds import is_hold
 from buschaos.operations import Operation
 from buschaos.points import Place, Point
@@ -51,4 +51,4 @@ class Waits(Act[Own]):
         pairs.play(scene, scene.time, operations, waits=True, **named)
 
     def again(self, shared: Shared, own: Own) -> str:
-        return "--waits"
+        return f"--waits{flag('twice', own.twice)}{flag('crossed', own.crossed)}{flag('against', own.against)}"
