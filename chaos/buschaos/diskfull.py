@@ -33,10 +33,12 @@ from buschaos.operations import WHEN_MS, Operation, applicable, tell_time
 from buschaos.state import Evidence, Problem, short
 from buschaos.subjects import SUBJECTS
 from busproof.bus.base import DoorError, Lost, Refused
-from busproof.bus.fleet import Fleet
+from busproof.bus.fleet import BusSpecError, Fleet
 from busproof.bus.session import Session
 from busproof.contract.history import Recorder, merge, read
+from busproof.words import kit_failed, reason
 
+FAILED = "failed"  # instead of a level
 LEVELS = (*range(40), *range(40, 100, 5))  # free pages of 4 KiB
 LEVELS_FEW = (0, 1, 2, 3, 5, 8, 13, 21, 28, 34)
 LEVELS_OF_SLOW_STARTERS = (*LEVELS_FEW, 44)  # at 44 all of `topics` finds room
@@ -101,6 +103,8 @@ def run(
             child.stdin.close()
             for line in child.stdout:
                 told = json.loads(line)
+                if FAILED in told:
+                    raise RunFailed(told[FAILED])
                 problems = [Problem(**problem) for problem in told["problems"]]
                 yield Level(told["amount"], told["opened"], told["of"], Counter(told["answers"]), problems)
         except BaseException:  # the caller has seen enough
@@ -292,17 +296,22 @@ class _FullDisk:
 
 
 def main() -> None:
-    """Play the job from stdin."""
-    job = json.load(sys.stdin)
-    fleet = Fleet(job["specs"], system=job["system"])
+    """Play the job from stdin, and say why if that cannot be."""
     try:
+        _play(json.load(sys.stdin))
+    except (RunFailed, DoorError, BusSpecError) as error:
+        print(json.dumps({FAILED: reason(error)}), flush=True)
+    except Exception as error:
+        print(json.dumps({FAILED: kit_failed(error)}), flush=True)
+
+
+def _play(job: dict[str, Any]) -> None:
+    with contextlib.closing(Fleet(job["specs"], system=job["system"])) as fleet:
         full = _FullDisk(fleet, Path(job["small"]), Path(job["work"]), Path(job["out"]))
         for what, amount, opened in job["levels"]:
             level = Level(amount, opened, what)
             full.play(level)
             print(json.dumps(vars(level) | {"problems": [vars(p) for p in level.problems]}), flush=True)
-    finally:
-        fleet.close()
 
 
 if __name__ == "__main__":

@@ -16,12 +16,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from buschaos.bus import RunFailed
 from buschaos.subjects import SUBJECTS
 from busproof.bus.base import Lost
 from busproof.bus.child import Child
 from busproof.bus.warm import Warm
+from busproof.words import kit_failed
 
 LIMIT_S = 60.0
+KIT_FAILED = "kit failed"  # instead of facts
 
 
 @functools.cache
@@ -42,7 +45,11 @@ class Inspector:
         self._process: Child | None = None
 
     def look(self, store: Path) -> dict[str, Any]:
-        """Facts about the store; `{"died": reason}` if looking at it killed the process."""
+        """Facts about the store; `{"died": reason}` if looking at it killed the process.
+
+        Raises:
+            RunFailed: the kit failed.
+        """
         if self._process is None:
             self._process = Child(self._argv)
         try:
@@ -52,6 +59,8 @@ class Inspector:
             self.close()
             return {"died": f"looking at the files ended the looker: {lost}"}
         facts: dict[str, Any] = json.loads(line)
+        if KIT_FAILED in facts:
+            raise RunFailed(facts[KIT_FAILED])
         return facts
 
     def close(self) -> None:
@@ -68,11 +77,15 @@ class Inspector:
 
 
 def main() -> None:
-    """Answer until stdin ends."""
+    """Answer until stdin ends. What we cannot do is no finding."""
     module, _, function = sys.argv[1].partition(":")
     look = getattr(import_module(module), function)
     for line in sys.stdin:
-        print(json.dumps(look(Path(json.loads(line)))), flush=True)
+        try:
+            answer = json.dumps(look(Path(json.loads(line))))
+        except Exception as error:
+            answer = json.dumps({KIT_FAILED: kit_failed(error)})
+        print(answer, flush=True)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from buschaos.state import Evidence, Problem
 from buschaos.subjects import SUBJECTS
 from busproof.bus.fleet import Fleet
 from busproof.bus.session import Session
+from busproof.contract import HelloReply
 from busproof.contract.catalogue import catalogue
 from busproof.contract.history import Broken, Event, Recorder, merge, read, scan
 from busproof.play.suite import T0_MS
@@ -26,6 +27,7 @@ class Judgement:
 
     problems: list[Problem]
     undecided: list[str]  # the questions that could not be decided, and why
+    idle: list[str]  # the checks that had nothing to judge
 
 
 def read_to_the_end(
@@ -89,12 +91,21 @@ def of_events(events: Sequence[Event | Broken]) -> Judgement:
     """Their findings on a history: a witness is a problem of the noun whose rows its check decides."""
     problems: list[Problem] = []
     undecided: list[str] = []
+    idle: list[str] = []
     system = next(event.system for event in events if isinstance(event, Event))
     rows = catalogue(system).values()
     nouns = {row.check: row.noun for row in rows if row.check}
     for verdict in run_checks(events):
         noun = nouns.get(f"history.{verdict.check}", "log")  # there is no row about the file itself
         problems += [Problem(noun, f"{verdict.check}: {w.why}", w.events) for w in verdict.witnesses]
-        if verdict.verdict == "unknown" and verdict.counted:  # having nothing to look at is no doubt
+        if not verdict.counted:
+            idle.append(verdict.check)
+        elif verdict.verdict == "unknown":
             undecided.append(f"{verdict.check}: {verdict.reason}")
-    return Judgement(problems, undecided)
+    return Judgement(problems, undecided, idle)
+
+
+def is_asked(check: str, hello: HelloReply, system: str) -> bool:
+    """Does a bus that says this of itself have a row that the check decides?"""
+    there = {*hello.nouns, *hello.features, *(["clock"] if hello.clock == "manual" else [])}
+    return any({row.noun, *row.needs} <= there for row in catalogue(system).values() if row.check == f"history.{check}")

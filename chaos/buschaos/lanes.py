@@ -8,14 +8,15 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from buschaos.bus import RunFailed
 from buschaos.limits import INTERRUPTED, Enough, Progress, Time
 from buschaos.state import Problem
+from busproof.bus.fleet import BusSpecError
 from busproof.run.ended import by_sigterm, with_the_parent
+from busproof.words import kit_failed, reason
 
 T = TypeVar("T")
 Part = Callable[[Progress, Time], T]  # can be sent to another process, and so can its result
@@ -147,5 +148,7 @@ def _lane(part: Part[Any], time: Time, pipe: Any, environment: dict[str, str], f
         pipe.send(("result", result))
     except ConnectionError:
         pass  # the parent has given up
-    except BaseException:
-        pipe.send(("failed", traceback.format_exc()))
+    except (RunFailed, BusSpecError) as error:
+        pipe.send(("failed", reason(error)))
+    except BaseException as error:
+        pipe.send(("failed", kit_failed(error)))

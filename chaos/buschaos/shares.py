@@ -24,11 +24,12 @@ Opening = Callable[[], Fleet]
 
 
 def cut(
-    opening: Opening, new: partial[PowerLoss], count: int, resumes: bool, progress: Progress, time: Time
+    opening: Opening, new: partial[PowerLoss], count: int, resumes: bool, progress: Progress, time: Time, act: str
 ) -> tuple[PowerResult, str]:
     """The result of so many processes, each with a fleet of its own, and the reason why they were ended, if they were.
 
-    `new` makes the cutter of a fleet. All can be sent to another process.
+    `new` makes the cutter of a fleet; `act` is the name under which problems are told. All can be sent to another
+    process.
 
     Raises:
         RunFailed: a process could not tell anything.
@@ -37,7 +38,7 @@ def cut(
     if not resumes:
         (new.keywords["out"] / FILE).unlink(missing_ok=True)  # each would remove what the others have written
     lanes = Lanes[PowerResult | None](count, progress, time)
-    played = lanes.play([partial(_share, opening, new, (number, count)) for number in range(count)])
+    played = lanes.play([partial(_share, opening, new, act, (number, count)) for number in range(count)])
     known = [result for _, result in sorted(played.items()) if result is not None]
     if not known:
         raise KeyboardInterrupt
@@ -48,7 +49,7 @@ def cut(
 
 
 def _share(
-    opening: Opening, new: partial[PowerLoss], share: tuple[int, int], progress: Progress, time: Time
+    opening: Opening, new: partial[PowerLoss], act: str, share: tuple[int, int], progress: Progress, time: Time
 ) -> PowerResult | None:
     """All that one of them knows in the end, or when it was interrupted; None if it had not begun."""
     problems = list[tuple[Problem, Path]]()
@@ -57,7 +58,7 @@ def _share(
         progress.point()
         problems.extend(shown)
         for problem, _ in shown:
-            progress.found(problem, "chaos.power_loss")
+            progress.found(problem, act)
 
     power: PowerLoss | None = None
     try:

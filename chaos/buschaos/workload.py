@@ -16,7 +16,6 @@ import statistics
 import sys
 import threading
 import time
-import traceback
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -33,9 +32,11 @@ from buschaos.tape.image import is_derived
 from busproof.bus.base import Door, DoorError, Lost, Refused
 from busproof.bus.child import Household
 from busproof.bus.doors import open_door
+from busproof.bus.fleet import BusSpecError
 from busproof.bus.session import Session
 from busproof.contract import CONTRACTS
 from busproof.contract.history import Recorder
+from busproof.words import kit_failed, reason
 
 DRIVERS = 2
 ROUND_LIMIT_S = 600.0
@@ -209,8 +210,10 @@ def _drive(job: Job, pipe: Any) -> None:
             pipe.send((False, tally))
         except EOFError:
             pass  # the parent has given up
-        except BaseException:
-            pipe.send((True, traceback.format_exc()))
+        except (RunFailed, DoorError, BusSpecError) as error:
+            pipe.send((True, reason(error)))
+        except BaseException as error:
+            pipe.send((True, kit_failed(error)))
         finally:
             for player in players:
                 player.leave()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ from buschaos.subjects import SUBJECTS
 def play(system: str, bus: str, out: Path, *names: str, **how: Any) -> Run:
     """The acts that are asked for, of these operations or of all."""
     chosen = tuple(op for op in SUBJECTS[system].repertoire.operations if op.name in names) if names else None
-    settings = Settings(specs=[bus], out=out, system=system, seed=1, torn=in_the_middle, operations=chosen)
-    return run(replace(settings, **how))
+    words: dict[str, Any] = {"seed": 1, "torn": in_the_middle, "operations": chosen, **how}
+    return run(Settings(specs=[bus], out=out, system=system, **words))
 
 
 def told(played: Run) -> list[str]:

@@ -7,16 +7,19 @@ from pathlib import Path
 import pytest
 
 from buschaos import report
-from buschaos.run import WITH_OTHERS, Act, Run
+from buschaos.acts import acts_of
+from buschaos.acts.base import Findings
+from buschaos.acts.holds import WITH_OTHERS
+from buschaos.run import Run
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from busproof.contract import CONTRACTS, HelloReply
 from busproof.contract.catalogue import catalogue
 
 ACTS = [
-    (system, act, noun)
-    for system, subject in SUBJECTS.items()
-    for act in sorted(subject.acts)
+    (system, act.name, noun)
+    for system in SUBJECTS
+    for act in acts_of(system)
     for noun in sorted({row.noun for row in catalogue(system).values()})
 ]
 
@@ -41,7 +44,7 @@ def _hello(system: str) -> HelloReply:
 @pytest.mark.parametrize(("system", "name", "noun"), ACTS)
 def test_a_problem_of_any_noun_fails_a_row_of_the_act_that_showed_it(system: str, name: str, noun: str) -> None:
     """Even if no row of that act is of that noun."""
-    act = Act(name)  # type: ignore[arg-type]
+    act = Findings(name)
     is_dialect = not any(row.level == "MUST" for row in catalogue(system).values() if row.check == name)
     act.problems.append((Problem(noun, "something that must not be", is_dialect=is_dialect), Path("/nowhere")))
     rows = report.rows(Run(_hello(system), [act]), system)
@@ -50,7 +53,7 @@ def test_a_problem_of_any_noun_fails_a_row_of_the_act_that_showed_it(system: str
 
 def test_a_narrow_row_says_nothing_of_what_another_row_of_its_act_answers_for() -> None:
     """A folder that is opened twice loses nobody's copy."""
-    act = Act("chaos.holds")
+    act = Findings("chaos.holds")
     act.problems.append((Problem("lease", "two have it"), Path("/nowhere")))
     act.counts["points held"] = 9
     told = {row.requirement: row.outcome for row in report.rows(Run(_hello("relay"), [act]), "relay")}
@@ -62,7 +65,7 @@ def test_a_narrow_row_says_nothing_of_what_another_row_of_its_act_answers_for() 
 
 def test_a_narrow_row_does_not_answer_for_what_has_no_row() -> None:
     """In an act with a row of the log that one does: a lost count is no lost line of the trail."""
-    act = Act("chaos.holds")
+    act = Findings("chaos.holds")
     act.problems.append((Problem("presence", "a message is counted twice"), Path("/nowhere")))
     act.counts[WITH_OTHERS] = 9
     told = {row.requirement: row.outcome for row in report.rows(Run(_hello("comms"), [act]), "comms")}
@@ -73,13 +76,13 @@ def test_a_narrow_row_does_not_answer_for_what_has_no_row() -> None:
 @pytest.mark.parametrize(("system", "name"), sorted({(system, name) for system, name, _ in ACTS}))
 def test_an_act_that_did_nothing_passes_no_row(system: str, name: str) -> None:
     """As with --only OP, if OP has no part in it."""
-    rows = report.rows(Run(_hello(system), [Act(name)]), system)  # type: ignore[arg-type]
+    rows = report.rows(Run(_hello(system), [Findings(name)]), system)
     assert {row.outcome for row in rows} == {"inconclusive"}
 
 
 def test_an_act_that_broke_off_passes_no_row_and_forgets_no_problem() -> None:
     """The problems found by then fail its rows."""
-    act = Act("chaos.kill_points", could_not_run="it broke off: a call was refused")
+    act = Findings("chaos.kill_points", could_not_run="it broke off: a call was refused")
     act.counts["points killed"] = 9
     told = {row.outcome for row in report.rows(Run(_hello("comms"), [act]), "comms")}
     assert told == {"could-not-run"}
@@ -89,7 +92,7 @@ def test_an_act_that_broke_off_passes_no_row_and_forgets_no_problem() -> None:
 
 def test_a_row_of_a_noun_of_which_no_operation_was_asked_for_does_not_pass() -> None:
     """With --only complete_message nothing was shown of artifacts."""
-    act = Act("chaos.kill_points", nouns=frozenset({"lease"}))
+    act = Findings("chaos.kill_points", nouns=frozenset({"lease"}))
     act.counts["points killed"] = 9
     for row in report.rows(Run(_hello("comms"), [act]), "comms"):
         is_shown = catalogue("comms")[row.requirement].noun in ("lease", "log")
@@ -98,7 +101,7 @@ def test_a_row_of_a_noun_of_which_no_operation_was_asked_for_does_not_pass() -> 
 
 def test_a_place_that_shows_a_problem_again_is_told_before_one_that_showed_it_by_luck() -> None:
     """Where the peer waited, the machine chose which of the two went on first: a replay may end otherwise."""
-    act = Act("chaos.holds")
+    act = Findings("chaos.holds")
     act.counts.update({WITH_OTHERS: 1})
     for place, is_by_luck in (("2:hold", True), ("3:hold", False)):
         act.problems.append((Problem("lease", "two hold it", point=place, is_by_luck=is_by_luck), Path("/nowhere")))

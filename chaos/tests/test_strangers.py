@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from buschaos import diskfull, report, stage
+from buschaos.acts.disk_full import ERRORS
 from buschaos.crashpoints import in_the_middle
 from buschaos.inspector import Inspector
-from buschaos.run import ERRORS, Settings, run
+from buschaos.run import Settings, run
 from buschaos.stage import Ground, Victims
 from buschaos.subjects import SUBJECTS
 from buschaos.subjects.worker.shown import shown

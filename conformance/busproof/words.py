@@ -7,13 +7,16 @@ verdict of their own, or characters that turn the direction of a line. They are 
 from __future__ import annotations
 
 import json
+import re
 import sys
+import traceback
 import unicodedata
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
+_OURS = re.compile(r".*/(busproof|buschaos|busspark)/")  # up to a package of the kit
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, directions and joiners, half surrogates, separators of lines
 
 
@@ -76,6 +79,15 @@ def say(text: object = "", out: IO[str] | None = None) -> None:
 def faults(error: ValidationError, most: int = 3) -> str:
     """The faults of a value, by place; without the library's own prose."""
     return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:most])
+
+
+def kit_failed(error: BaseException) -> str:
+    """A fault of ours in one line: what was raised, and where in our code. No bus is to blame for it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if _OURS.search(frame.filename)] or frames
+    file = _OURS.sub(r"\1/", ours[-1].filename) if ours else "?"
+    where = f"{file}:{ours[-1].lineno}" if ours else file
+    return one_line(f"the kit failed: {type(error).__name__}: {error}, at {where}")
 
 
 def reason(error: BaseException) -> str:

@@ -69,9 +69,9 @@ def test_each_answer_of_a_race_is_shown_with_its_call(monkeypatch: pytest.Monkey
         raced(ctx, *(partial(one.call, "publish", message={"type": "t"}) for one in agents))
         if is_blamed:
             ctx.blame()
-        ctx.expect("worker.cursor.06", False, "seen")
+        ctx.expect("worker.route.05", False, "seen")
 
-    item = "cursor.new_agent_reads_from_the_start"
+    item = "route.one_order"
     monkeypatch.setitem(SCENARIOS["worker"], item, Scenario(item, play))
     fleet = Fleet(["sqlite:"], system="worker")
     try:

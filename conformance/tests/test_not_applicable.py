@@ -47,6 +47,6 @@ def test_the_reason_names_the_member_of_the_fleet_that_lacks_a_noun() -> None:
     told = {}
     for specs in ([bare], [bare, bus], [bus, bare]):
         with closing(Fleet(specs, system="worker")) as fleet:
-            told[specs[0], len(specs)] = {one.why for one in run_item(fleet, "blob.content_addressed")}
+            told[specs[0], len(specs)] = {one.why for one in run_item(fleet, "blob.ref_as_path")}
     assert told[bare, 1] == told[bare, 2] == {"the bus does not declare blob"}
     assert told[bus, 2] == {"the other bus of the mixed fleet does not declare blob"}

@@ -23,8 +23,8 @@ from busproof.systems import SYSTEMS, play
 assert SYSTEMS  # all scripts are known
 
 # Scripts of one and of two rows, all MUST and without needs.
-ALONE, OF_ONE = "cursor.new_agent_reads_from_the_start", "worker.cursor.06"
-PAIR, FIRST, SECOND = "cursor.ack_is_monotonic", "worker.cursor.08", "worker.cursor.11"
+ALONE, OF_ONE = "route.one_order", "worker.route.05"
+PAIR, FIRST, SECOND = "cursor.poll_does_not_advance", "worker.cursor.01", "worker.cursor.02"
 
 
 @pytest.fixture

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from busproof.contract.history import HistoryError
+from busproof.lock import Taken, alone
 from busproof.oddities.examine import Findings
 from busproof.oddities.jetstream import Unreachable
 from busproof.oracle.checks import Verdict, overall
-from busproof.words import say
+from busproof.words import kit_failed, say
 from busspark import telling
 from busspark.compact import is_compact, runs_of, systems_of
 from busspark.errors import EngineError
@@ -32,22 +34,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Exit 0 valid, 1 invalid, 2 unknown, not a history, or an engine that could not judge it."""
     args = _parser().parse_args(argv)
     try:
-        if args.follow:
-            return _follow(args)
-        states = {path: state for path in args.paths if (state := _state(path))}
-        args.paths, args.states = [path for path in args.paths if path not in states], list(states.values())
-        codes = [_tell_state(state) for state in args.states]
-        if args.paths:
-            with as_streams(args.paths) as streams:
-                codes.append(_audit(args, streams))
-        elif args.out:
-            telling.write(args.out, [], "invalid" if 1 in codes else "valid", {}, args.states)
-        return next(code for code in (1, 2, 0) if code in codes)
-    except (HistoryError, EngineError, Unreachable, OSError) as error:
+        with contextlib.ExitStack() as stack:
+            for file in {file for file in (args.out, args.violations) if file}:
+                stack.enter_context(alone(file.parent, file.name))
+            return _judge(args)
+    except (HistoryError, EngineError, Taken, Unreachable, OSError) as error:
         _say(f"busproof: {error}")
     except MemoryError:
         _say("busproof: this history is too big for the memory of the Python engine; --engine spark needs less")
-    return 2
+    except Exception as error:
+        _say(f"busproof: {kit_failed(error)}")
+    return EXIT_CODES["unknown"]
+
+
+def _judge(args: argparse.Namespace) -> int:
+    if args.follow:
+        return _follow(args)
+    states = {path: state for path in args.paths if (state := _state(path))}
+    args.paths, args.states = [path for path in args.paths if path not in states], list(states.values())
+    codes = [_tell_state(state) for state in args.states]
+    if args.paths:
+        with as_streams(args.paths) as streams:
+            codes.append(_audit(args, streams))
+    elif args.out:
+        telling.write(args.out, [], "invalid" if 1 in codes else "valid", {}, args.states)
+    return next(code for code in (1, 2, 0) if code in codes)
 
 
 def _follow(args: argparse.Namespace) -> int:

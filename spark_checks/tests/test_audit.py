@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from busproof.bus.fleet import Fleet, reference
 from busproof.contract.history import scan
+from busproof.lock import alone
 from busproof.oracle.checks import Verdict
 from busproof.systems import play, run_checks
 from busspark.cli import main
@@ -160,3 +161,26 @@ def test_a_jvm_that_is_gone_is_told_in_a_sentence() -> None:
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
     with pytest.raises(EngineError, match="the JVM of Spark ended"), told_in_a_sentence():
         gateway.jvm.System.currentTimeMillis()
+
+
+def test_a_check_that_raises_is_the_kits_fault(
+    history: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 2, what was raised, and where: the history is not to blame."""
+
+    def raises(*_: object) -> None:
+        raise KeyError("batch_unordered")
+
+    monkeypatch.setattr("busspark.twin.judge_facts", raises)
+    assert main([str(history), "--engine", "python"]) == 2
+    assert "the kit failed: KeyError: 'batch_unordered', at busspark/twin.py:" in capsys.readouterr().err
+
+
+def test_a_second_audit_into_one_file_is_refused(
+    history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 2; the file of the first is left alone."""
+    with alone(tmp_path, "verdicts.json"):
+        assert main([str(history), "--engine", "python", "--out", str(tmp_path / "verdicts.json")]) == 2
+    assert "give this run another --out" in capsys.readouterr().err
+    assert not (tmp_path / "verdicts.json").exists()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,7 +21,7 @@ KILL = "kill_server"  # a nemesis event
 NOBODY = -1  # the process of an event that is no session's
 
 
-def is_on_a_server(specs: list[str]) -> bool:
+def is_on_a_server(specs: Iterable[str]) -> bool:
     """Is this fleet's store outside of its folder, on a server?"""
     return any(spec.startswith(SCHEME) for spec in specs)
 

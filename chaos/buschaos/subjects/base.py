@@ -145,11 +145,6 @@ class Truth:
 
 
 # Every system goes through these.
-ACTS = frozenset(
-    f"chaos.{act}" for act in ("random_kills", "kill_points", "power_loss", "holds", "disk_full", "damage")
-)
-
-
 @dataclass(frozen=True)
 class Subject:
     """A system, as chaos sees it."""
@@ -187,8 +182,7 @@ class Subject:
     end_spared: Callable[[Path], None] = lambda _: None
     # The work of others on a store between a death and the survivor's coming.
     meanwhile: Callable[[Path], object] | None = None
-    acts: frozenset[str] = ACTS
-    consumer: Consumer | None = None  # for chaos.gone_callers
+    consumer: Consumer | None = None  # for callers that go
     is_slow_to_start: bool = False  # and a process serves one store: there is less of everything
     epilogue: tuple[Epilogue, ...] = ()  # new calls that a survivor makes at each point
     ahead: Callable[[Evidence], Iterable[Problem]] = lambda _: ()  # claims of files that the database does not hold

@@ -1,6 +1,4 @@
-"""What a bus is asked: the adapter protocol, the catalogue of rows, and the log of a run.
-
-The adapter protocol is JSON-RPC 2.0, one object a line, UTF-8, over stdin and stdout.
+"""The adapter protocol: JSON-RPC 2.0, one object a line, UTF-8, over stdin and stdout.
 
 This package is the only source of the wire: the JSON Schemas and `docs/protocol.md` are generated from it.
 Method names and fields are the seeds' own, one module per system.

@@ -31,6 +31,8 @@ def explain(row_id: str) -> list[str]:
     lines += [f"  decided by  {_decider(row)}"]
     if row.kind not in ("corpus", "excluded") and row.id in corpus.cited(SYSTEMS[_system_of(row_id)].model):
         lines += ["              and by the corpus: scripts that are replayed against the model, which cites this row"]
+    if reaching := corpus.index(_system_of(row_id)).get(row_id):
+        lines += [f"  shown by    busproof explore {_system_of(row_id)} --script {reaching[0]} --answers"]
     if row.needs:
         lines += [f"  needs       {', '.join(row.needs)} (declared in hello; without it the row is not applicable)"]
     lines += [f"  the whole   docs/spec/{_system_of(row_id)}.md"]

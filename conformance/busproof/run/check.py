@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from busproof import __version__
+from busproof import __version__, lock
 from busproof.bus.base import DoorError
 from busproof.bus.doors import BusSpecError
 from busproof.bus.fleet import Fleet, reference, warm_for
@@ -31,7 +31,6 @@ from busproof.pages.report.live import Live
 from busproof.play.explore import corpus
 from busproof.run import ended, known
 from busproof.run.pytest_run import WARM, Run
-from busproof.run.runner import cited
 from busproof.systems import SYSTEMS
 from busproof.words import reason, say
 
@@ -60,6 +59,16 @@ def check(args: argparse.Namespace) -> int:
     if problem:
         say(f"busproof: {problem}", sys.stderr)
         return 2
+    try:
+        with lock.alone(out, "check"):
+            return _judged(args, out)
+    except lock.Taken as taken:
+        say(f"busproof: {taken}", sys.stderr)
+        return 2
+
+
+def _judged(args: argparse.Namespace, out: Path) -> int:
+    """Run the suite and tell its report. Nobody else writes to the folder meanwhile."""
     shutil.rmtree(out / "parts", ignore_errors=True)
     (out / "report.jsonl").unlink(missing_ok=True)
     (out / "parts").mkdir(parents=True, exist_ok=True)
@@ -90,12 +99,11 @@ def check(args: argparse.Namespace) -> int:
 
 
 def _by_all_scripts(args: argparse.Namespace) -> str:
-    """Why a row alone takes as long as the corpus: any of its scripts may break it."""
-    asked = sorted({*args.only} & cited(args.system))
+    """A row alone is asked of a few scripts, and any other script of the corpus may break it, too."""
+    asked = sorted({*args.only} & corpus.index(args.system).keys())
     if not asked:
         return ""
-    every = f"all {len(corpus.names(args.system))} scripts of the corpus decide"
-    return f"{every} {', '.join(asked)}; --only {CORPUS}:SCRIPT plays one, as the replay of a failure does"
+    return f"{', '.join(asked)}: by the shortest scripts of the corpus that reach it; --only {CORPUS} plays them all"
 
 
 def _run(args: argparse.Namespace, out: Path) -> Run:

@@ -29,13 +29,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Make the run, if one is asked for."""
     if config.getoption("--busproof-out"):
+        from busproof import lock
         from busproof.contract import CONTRACTS
         from busproof.run.pytest_run import Run
 
         if config.getoption("--busproof-system") not in CONTRACTS:
             raise pytest.UsageError(f"--busproof-system must be one of {', '.join(CONTRACTS)}")
 
-        config.stash[_KEY] = Run.from_options(config.option)
+        run = config.stash[_KEY] = Run.from_options(config.option)
+        if not hasattr(config, "workerinput"):
+            try:
+                config.add_cleanup(lock.held(run.out, "pytest"))
+            except lock.Taken as taken:
+                raise pytest.UsageError(str(taken)) from taken
 
 
 _KEY: pytest.StashKey[Any] = pytest.StashKey()

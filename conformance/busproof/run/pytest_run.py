@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from busproof import __version__
+from busproof.bus.base import DoorError
 from busproof.bus.fleet import Fleet, reference, warm_for
 from busproof.bus.warm import Warm, started_by
 from busproof.contract import CONTRACTS
@@ -24,6 +25,7 @@ from busproof.play.suite import rows_of
 from busproof.run import known
 from busproof.run.runner import EXPLORE_PARTS, NOT_REACHED, RowResult, cited, decided_by, item_names, run_item
 from busproof.systems import SYSTEMS
+from busproof.words import kit_failed, reason
 
 PARTICIPANT = "sqlite:"
 WARM = "BUSPROOF_WARM"  # where a warm process listens
@@ -91,7 +93,7 @@ class Run:
     def items(self) -> list[tuple[str, str]]:
         """(fleet, item), after --only. Each process begins with a long one (it works, or waits) and a short one."""
         wanted = [name for name in item_names(self.system) if self._wanted(name)]
-        names = [part for name in wanted for part in PARTS.get(name, (name,))]
+        names = [part for name in wanted for part in self._parts_of(name)]
         names += [name for name in self.only if name.startswith(f"{CORPUS}:")]
         mixed = [name for name in names if self.mixed_with and name.partition(":")[0] not in UNMIXED]
         items = [("bus", name) for name in names] + [("mixed", name) for name in mixed]
@@ -99,6 +101,17 @@ class Run:
         works = [item for item in items if item[1].partition(":")[0] in (*UNMIXED, HISTORY)]
         short = [item for item in items if item not in waits and item not in works]
         return list(_in_turn(_in_turn(works, waits), short))
+
+    def _parts_of(self, item: str) -> tuple[str, ...]:
+        """The corpus and the search are played in parts; of the corpus, what the rows that were asked for need."""
+        if item == CORPUS and self.only and not self._is_whole_corpus():
+            return tuple(f"{CORPUS}:{row}" for row in self.only if row in cited(self.system))
+        return PARTS.get(item, (item,))
+
+    def _is_whole_corpus(self) -> bool:
+        """Is it asked for by its own name, or by a noun or a row that it alone decides?"""
+        names = {CORPUS, *(row.noun for row in rows_of(self.system, CORPUS))}
+        return bool(names & set(self.only)) or not cited(self.system) & set(self.only)
 
     def _waits_long(self, item: str) -> bool:
         scenario = SYSTEMS[self.system].scenarios.get(item)
@@ -142,8 +155,13 @@ class Run:
 
     def play(self, label: str, item: str) -> list[RowResult]:
         """Play an item and leave its rows in OUT/parts."""
-        fleet = self.fleet(label)
-        results = run_item(fleet, item, label=label, profile="nightly" if self.nightly else "pr", seed=self.seed)
+        try:
+            profile = "nightly" if self.nightly else "pr"
+            results = run_item(self.fleet(label), item, label=label, profile=profile, seed=self.seed)
+        except DoorError as error:
+            results = self._undecided(label, item, f"the bus could not be started: {reason(error)}")
+        except Exception as error:
+            results = self._undecided(label, item, kit_failed(error))
         results = self._asked_for(item, results)
         part = self.out / "parts" / f"{label}-{item}.json"
         part.parent.mkdir(parents=True, exist_ok=True)
@@ -206,18 +224,15 @@ class Run:
                     corpus.add(found[0])
                 results += found
                 continue
-            lost = [
-                RowResult(
-                    requirement=row.id,
-                    outcome="could-not-run",
-                    check=row.check or "",
-                    fleet=label,
-                    why=f"{item} did not come to an end",
-                )
-                for row in decided_by(self.system, item)
-            ]
-            results += self._asked_for(item, lost)
+            results += self._asked_for(item, self._undecided(label, item, f"{item} did not come to an end"))
         return _joined(results), corpus
+
+    def _undecided(self, label: str, item: str, why: str) -> list[RowResult]:
+        """The rows of an item that was not played to its end."""
+        return [
+            RowResult(requirement=row.id, outcome="could-not-run", check=row.check or "", fleet=label, why=why)
+            for row in decided_by(self.system, item)
+        ]
 
     def _hello(self) -> dict[str, Any]:
         try:

@@ -40,6 +40,7 @@ from busproof.play.explore.search import Program, search
 from busproof.play.explore.stage import Specification
 from busproof.play.suite import Ctx, Finding, Scenario, rows_of, stage
 from busproof.systems import SYSTEMS, play, run_checks
+from busproof.words import kit_failed
 
 Outcome = Literal["pass", "fail", "warn", "not-applicable", "could-not-run", "inconclusive"]
 
@@ -89,8 +90,8 @@ def run_item(
 ) -> list[RowResult]:
     """Play one item and decide its rows. A row that the user's budget of time did not reach is could-not-run.
 
-    An item `corpus:NAME` is one script of the corpus, `corpus:1of3` every third from the first on, and `explore:PART`
-    one of EXPLORE_PARTS.
+    An item `corpus:NAME` is one script of the corpus, `corpus:ROW` the shortest scripts that reach a row, `corpus:1of3`
+    every third script from the first on, and `explore:PART` one of EXPLORE_PARTS.
     """
     try:
         return [result.model_copy(update={"fleet": label}) for result in _run(fleet, item, profile, seed)]
@@ -101,7 +102,10 @@ def run_item(
 def decided_by(system: str, item: str) -> list[Requirement]:
     """The rows that stay open until an item is played to its end: the corpus may break all that the model names."""
     rows = {row.id: row for row in rows_of(system, item)}
-    if item.partition(":")[0] == CORPUS:
+    kind, _, wanted = item.partition(":")
+    if kind == CORPUS and wanted in catalogue(system):
+        return [catalogue(system)[wanted]]
+    if kind == CORPUS:
         rows |= {row.id: row for row in catalogue(system).values() if row.item and row.id in cited(system)}
     return list(rows.values())
 
@@ -201,7 +205,7 @@ def _what_ended_it(error: Exception) -> tuple[Outcome, str]:
     if isinstance(error, (LookupError, TypeError, AttributeError)):
         what = f"{type(error).__name__}: {error}"
         return "could-not-run", f"the script needs an answer of another shape than came, at {where} ({what})"
-    return "could-not-run", f"the script broke at {where} ({type(error).__name__}: {error})"
+    return "could-not-run", kit_failed(error)
 
 
 def _decide(rows: list[Requirement], ctx: Ctx, ended: tuple[Outcome, str] | None) -> list[RowResult]:
@@ -317,11 +321,15 @@ def _answer_to(call: Event, events: list[Event]) -> Any:
 def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
     """Rows of the branches that the scripts reach: if an answer is not the model's they break, the others hold."""
     specification = SYSTEMS[fleet.system].model
-    own = rows_of(fleet.system, CORPUS)
+    own = [row for row in decided_by(fleet.system, item) if row.item == CORPUS]
     if specification is None or (specification.needs_clock and fleet.hello.clock == "wall"):
         return [_result(row, "could-not-run", f"the corpus needs {A_CLOCK}") for row in own]
-    found = corpus.replay(fleet, specification, _scripts_of(fleet.system, item))
     rows = catalogue(fleet.system)
+    wanted = item.partition(":")[2]
+    if wanted in rows:
+        found = _asked_of_the_corpus(fleet, specification, wanted)
+    else:
+        found = corpus.replay(fleet, specification, _scripts_of(fleet.system, wanted))
     broken = corpus.broken_rows(fleet.system, found, "" if is_warm(fleet.specs[0]) else fleet.specs[0])
     held = [rows[name] for name in sorted(found.rows.keys() - broken.keys()) if name in rows and rows[name].item]
     results = [
@@ -337,7 +345,7 @@ def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
         for name, one in broken.items()
     ]
     if found.is_cut:
-        left = [row for row in decided_by(fleet.system, CORPUS) if row.id not in broken]
+        left = [row for row in decided_by(fleet.system, item) if row.id not in broken]
         results += [_not_judged(fleet, row, CORPUS) or _result(row, "could-not-run", BUDGET_SPENT) for row in left]
     else:
         results += [_result(row, "pass") for row in held]
@@ -346,8 +354,17 @@ def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
     return [result.model_copy(update={**told, "not_played": found.not_played}) for result in results]
 
 
-def _scripts_of(system: str, item: str) -> dict[str, list[Step]]:
-    wanted = item.partition(":")[2]
+def _asked_of_the_corpus(fleet: Fleet, specification: Specification, row: str) -> corpus.Replay:
+    """One row: the shortest scripts that reach it on the reference; all others, if on this bus they do not."""
+    reaching = corpus.index(fleet.system).get(row, [])
+    replay = corpus.replay(fleet, specification, corpus.scripts(fleet.system, only=reaching))
+    blamed = {broken for program in replay.broken.values() if program.mismatch for broken in program.mismatch.rows}
+    if row in {*replay.rows, *blamed, *(name.partition(":")[0] for name in replay.dialects)} or replay.is_cut:
+        return replay
+    return corpus.replay(fleet, specification, corpus.scripts(fleet.system))
+
+
+def _scripts_of(system: str, wanted: str) -> dict[str, list[Step]]:
     if part := re.fullmatch(r"(\d+)of(\d+)", wanted):
         return corpus.scripts(system, only=corpus.names(system)[int(part[1]) - 1 :: int(part[2])])
     return corpus.scripts(system, only=[wanted] if wanted else None)

@@ -70,5 +70,4 @@ SUBJECT = Subject(
     expected=frozenset({"BUSY"}),
     settle=("notes", {}),
     read_all=lambda session, _: None,
-    acts=frozenset({"chaos.random_kills", "chaos.kill_points"}),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from buschaos import reading
 from buschaos.plan import Call
-from buschaos.subjects.base import ACTS, Epilogue, Memory, Repertoire, Subject, Truth
+from buschaos.subjects.base import Epilogue, Memory, Repertoire, Subject, Truth
 from buschaos.subjects.comms.deliveries import deliveries
 from buschaos.subjects.comms.files import append_as_a_hook, artifacts, facts
 from buschaos.subjects.comms.operations import FORGETS, LIKE, OPERATIONS, OTHERS, PEERS, READS, WAITS, ids, prepare
@@ -67,7 +67,6 @@ SUBJECT = Subject(
         OPERATIONS, prepare, ids, reads=READS, like=LIKE, peers=PEERS, others=OTHERS, waits=WAITS, forgets=FORGETS
     ),
     Truth(facts, comparable, promises, problems, deliveries),
-    acts=ACTS | {"chaos.waits"},
     roles=ROLES,
     memory=CommsMemory,
     retried=frozenset({"send_message"}),

@@ -7,7 +7,7 @@ from typing import Any
 
 from buschaos import reading
 from buschaos.plan import Call
-from buschaos.subjects.base import ACTS, Epilogue, Memory, Repertoire, Subject, Truth
+from buschaos.subjects.base import Epilogue, Memory, Repertoire, Subject, Truth
 from buschaos.subjects.timeline.operations import LIKE, OPERATIONS, PEERS, READS, WAITS, ids, prepare, request, wanted
 from buschaos.subjects.timeline.roles import ROLES, SERVICE
 from buschaos.subjects.timeline.state import comparable, deliveries, problems, promises
@@ -63,7 +63,6 @@ def inspect(store: Path) -> dict[str, Any]:
 SUBJECT = Subject(
     Repertoire(OPERATIONS, prepare, ids, reads=READS, like=LIKE, peers=PEERS, waits=WAITS),
     Truth(inspect, comparable, promises, problems, deliveries),
-    acts=ACTS | {"chaos.waits"},
     roles=ROLES,
     memory=TimelineMemory,
     retried=frozenset({"send", "fork"}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from buschaos.subjects.base import ACTS, Repertoire, Subject, Truth
+from buschaos.subjects.base import Repertoire, Subject, Truth
 from buschaos.subjects.topics.consumer import CONSUMER
 from buschaos.subjects.topics.deliveries import deliveries
 from buschaos.subjects.topics.memory import TopicsMemory, read_all
@@ -22,7 +22,6 @@ def says_full(error: Refused) -> bool:
 SUBJECT = Subject(
     Repertoire(OPERATIONS, prepare, ids, reads=READS, like=LIKE, peers=PEERS, waits=WAITS),
     Truth(facts, comparable, promises, problems, deliveries),
-    acts=ACTS | {"chaos.waits", "chaos.gone_callers"},
     roles=ROLES,
     memory=TopicsMemory,
     retried=frozenset({"sync"}),

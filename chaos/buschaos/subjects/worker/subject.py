@@ -7,7 +7,7 @@ from typing import Any
 
 from buschaos import reading
 from buschaos.plan import Call
-from buschaos.subjects.base import ACTS, Epilogue, Memory, Repertoire, Subject, Truth
+from buschaos.subjects.base import Epilogue, Memory, Repertoire, Subject, Truth
 from buschaos.subjects.worker.deliveries import deliveries
 from buschaos.subjects.worker.files import beside, facts
 from buschaos.subjects.worker.operations import OPERATIONS, PEERS, READS, WAITS, ids, prepare
@@ -58,7 +58,6 @@ def read_all(session: Session, _told: list[Event]) -> None:
 SUBJECT = Subject(
     Repertoire(OPERATIONS, prepare, ids, reads=READS, peers=PEERS, waits=WAITS),
     Truth(facts, comparable, promises, problems, deliveries),
-    acts=ACTS | {"chaos.waits"},
     roles=ROLES,
     memory=WorkerMemory,
     retried=frozenset({"publish", "publish_many"}),

@@ -83,6 +83,11 @@ class Witness:
     b: int = 0
     of: str = field(default="", compare=False)  # the id that it is about, for humans alone
 
+    def __post_init__(self) -> None:
+        """A kind that no sentence tells would fail where the first witness of it is shown, in a run of somebody."""
+        if self.kind not in WHY:
+            raise ValueError(f"a witness of the kind {self.kind!r} has no sentence in WHY")
+
     @property
     def why(self) -> str:
         """The sentence for humans."""

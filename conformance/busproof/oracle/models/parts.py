@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from busproof.oracle.models.spec import Cited, Difference, Fits, Part, Told, differs, plain
+from busproof.oracle.models.spec import Cited, Difference, Fits, Part, Told, differs, held, plain
 from busproof.words import as_json
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -186,6 +186,11 @@ class Rows(Part):
         pairs += list(zip(unmatched, left, strict=True))
         found_at = (differs(row, other, f"{path}[{other.get('id') or self.key(other)}]", rows) for row, other in pairs)
         return next((one for one in found_at if one), None)
+
+    def held(self, actual: Any) -> Iterator[str]:
+        """Those of each row; which row is whose counterpart changes no citation."""
+        for row, other in zip(self.expected, actual or (), strict=False):
+            yield from held(row, other)
 
     def _short(self, some: list[dict[str, Any]]) -> str:
         """The keys before the rows themselves, because the text is cut."""

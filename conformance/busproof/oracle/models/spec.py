@@ -87,6 +87,71 @@ def plain(value: Any) -> Any:
     return value.value if isinstance(value, Free) else value
 
 
+class Undecided(Exception):
+    """Whether a time had come when the bus looked is not known: its clock is the machine's, and both are too near."""
+
+
+class Moment(int):
+    """A time on a clock that nobody set: the bus read it in a call, at this millisecond at the earliest.
+
+    It may be any millisecond up to `latest`. Two times are compared if they surely differ; else Undecided is raised.
+    """
+
+    latest: int
+
+    def __new__(cls, earliest: int, latest: int) -> Moment:
+        """From one millisecond to another."""
+        moment = super().__new__(cls, earliest)
+        moment.latest = latest
+        return moment
+
+    def __getnewargs__(self) -> tuple[int, int]:  # for copies of a state
+        return int(self), self.latest
+
+    def may_be(self, seen: Any) -> bool:
+        """Is it one of these milliseconds?"""
+        return type(seen) is int and int(self) <= seen <= self.latest
+
+    def __add__(self, ms: int) -> Moment:
+        return Moment(int(self) + ms, self.latest + ms)
+
+    def __sub__(self, other: int) -> Moment:
+        return Moment(int(self) - _latest(other), self.latest - int(other))
+
+    def __lt__(self, other: int) -> bool:
+        if self.latest >= int(other) and int(self) < _latest(other):
+            raise Undecided
+        return self.latest < int(other)
+
+    def __le__(self, other: int) -> bool:
+        if self.latest > int(other) and int(self) <= _latest(other):
+            raise Undecided
+        return self.latest <= int(other)
+
+    def __gt__(self, other: int) -> bool:
+        return not self <= other
+
+    def __ge__(self, other: int) -> bool:
+        return not self < other
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, int) or self.latest < int(other) or int(self) > _latest(other):
+            return False
+        if (int(self), self.latest) == (int(other), _latest(other)):
+            return True
+        raise Undecided
+
+    def __hash__(self) -> int:
+        return hash((int(self), self.latest))
+
+    def __repr__(self) -> str:
+        return f"<{int(self)} to {self.latest}>"
+
+
+def _latest(time_ms: int) -> int:
+    return time_ms.latest if isinstance(time_ms, Moment) else time_ms
+
+
 @dataclass(frozen=True)
 class Cited:
     """A part of an answer that is a row's own sentence."""
@@ -148,6 +213,10 @@ class Part:
         """The first difference, None if there is none."""
         raise NotImplementedError
 
+    def held(self, actual: Any) -> Iterator[str]:
+        """The rows of its own parts, all of which an actual answer matches."""
+        yield from ()
+
 
 @dataclass(frozen=True)
 class All(Part):
@@ -159,6 +228,11 @@ class All(Part):
         """The difference of the first that differs."""
         found = (differs(part, actual, path, rows) for part in self.parts)
         return next((one for one in found if one), None)
+
+    def held(self, actual: Any) -> Iterator[str]:
+        """Those of each."""
+        for part in self.parts:
+            yield from held(part, actual)
 
     def __repr__(self) -> str:
         return as_json(self.parts[-1])
@@ -204,6 +278,24 @@ def differs(expected: Any, actual: Any, path: str = "reply", rows: tuple[str, ..
     if _is_same(expected, actual):
         return None
     return Difference(path, _told(expected), _told(actual), rows)
+
+
+def held(expected: Any, actual: Any) -> Iterator[str]:
+    """The rows of the parts that an answer shows, and that are right. An empty list, or no value, shows nothing."""
+    if isinstance(expected, Cited):
+        if actual is not None and actual != []:
+            yield from expected.rows
+        yield from held(expected.value, actual)
+    elif isinstance(expected, Part):
+        yield from expected.held(actual)
+    elif isinstance(expected, Told | AnyOrder):
+        yield from held(expected.value, actual)
+    elif isinstance(expected, dict) and isinstance(actual, dict):
+        for key, part in expected.items():
+            yield from held(part, actual.get(key))
+    elif isinstance(expected, list) and isinstance(actual, list):
+        for part, other in zip(expected, actual, strict=False):
+            yield from held(part, other)
 
 
 def _of_another_length(expected: list[Any], actual: list[Any], path: str, rows: tuple[str, ...]) -> Difference:
@@ -271,6 +363,8 @@ def _is_same(expected: Any, actual: Any) -> bool:
         return expected.takes(actual)
     if isinstance(expected, Fits):
         return expected.test(actual)
+    if isinstance(expected, Moment):
+        return expected.may_be(actual)
     if isinstance(expected, Json):
         return same_json(expected.value, actual, are_doubles=expected.are_doubles)
     return type(expected) is type(actual) and bool(expected == actual)
@@ -359,6 +453,12 @@ class Answer:
         if isinstance(seen, Refusal):
             return Difference("reply", str(self), str(seen), self.bounds.get(seen.code, self.rows))
         return Difference("reply", str(self), _told(seen), self.rows)
+
+    def held(self, seen: Any) -> tuple[str, ...]:
+        """The rows that an end without a difference shows to hold: of several true refusals none was seen to."""
+        if self.also:
+            return ()
+        return self.rows if self.refused is not None else (*self.rows, *set(held(self.value, seen)))
 
     def __str__(self) -> str:
         if self.refused is None:

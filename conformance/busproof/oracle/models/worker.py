@@ -24,6 +24,7 @@ from busproof.oracle.models.spec import (
     Fits,
     FreshId,
     Json,
+    Moment,
     Refuse,
     Told,
     is_json_text,
@@ -32,7 +33,7 @@ from busproof.oracle.models.spec import (
 )
 from busproof.oracle.models.worker_parts import AtLeast, JsonText, announces
 from busproof.oracle.models.worker_state import LEASE_MS, LOST, UNSURE, Claim, Draft, Options, Row, WorkerState
-from busproof.oracle.models.worker_values import holds, ref_of, tokens, whole_numbers, words_of
+from busproof.oracle.models.worker_values import holds, is_ref, ref_of, tokens, whole_numbers, words_of
 
 INLINE_BYTES_MAX = 4096
 WAIT_MS_MAX = 24 * 60 * 60 * 1000
@@ -95,8 +96,11 @@ class WorkerModel(WorkerState):
     def publish(self, agent_id: Any, message: Any) -> dict[str, Any]:
         """Append one message. The same id and content again is the first message again (W3)."""
         self.name(agent_id)
-        row = self.append(agent_id, self.draft(message), "")
-        return {"id": Cited(row.id, ("worker.log.10",)), "seq": self.told("seq", row.seq)}
+        draft, before = self.draft(message), len(self.log)
+        row = self.append(agent_id, draft, "")
+        new = "worker.log.08" if draft.id is None else "worker.log.07"
+        named_by = new if len(self.log) > before else "worker.log.10"
+        return {"id": Cited(row.id, (named_by,)), "seq": self.told("seq", row.seq)}
 
     def publish_many(self, agent_id: Any, messages: Any) -> dict[str, Any]:
         """All or none, in the order given."""
@@ -311,6 +315,7 @@ class WorkerModel(WorkerState):
         shown["payload_ref"] = Told(row.ref)
         error, rows = self.payload_error(row)
         if error is not None:
+            self.bound(error.upper(), *rows)  # withheld is not refused
             withheld = Told(row.text) if error == "decode_failed" else None  # a non-JSON text may be shown as it is
             return {**shown, "payload": Cited(withheld, rows), "payload_error": Cited(error, rows)}
         if row.text is not None:
@@ -326,7 +331,7 @@ class WorkerModel(WorkerState):
                 return "bad_signature", ("worker.log.46", "worker.log.47")
             if self.choice("worker.log.48: what is signed", "arrives whole", "is withheld") == "is withheld":
                 return "bad_signature", ("worker.log.48",)  # on another bus
-        if row.ref is not None and not re.fullmatch("sha256-[0-9a-f]{64}", row.ref):
+        if row.ref is not None and not is_ref(row.ref):
             return "blob_invalid", ("worker.blob.13",)
         if row.ref is not None and (row.ref not in self.blobs or self.harm.get(row.ref) == LOST):
             return "blob_missing", ("worker.blob.09",)
@@ -509,7 +514,7 @@ class WorkerModel(WorkerState):
         return {
             "claimed": True,
             "token": Cited(self.told("fencing", token), ("worker.lease.17",)),
-            "lease_until_ms": Cited(Told(until_ms), ("worker.lease.09",)),
+            "lease_until_ms": Cited(Told(until_ms), ("worker.lease.24",)),
         }
 
     def is_live(self, claim: Claim) -> bool:
@@ -555,6 +560,7 @@ class WorkerModel(WorkerState):
                 return {"renewed": False}
         self.row("worker.lease.08")
         claim.lease_until_ms = self.now_ms + self.session.lease_ms
+        claim.said_by = "worker.lease.08", "worker.lease.09"
         return {"renewed": True, "lease_until_ms": Cited(Told(claim.lease_until_ms), ("worker.lease.09",))}
 
     def release_claim(self, task_id: Any, agent_id: Any, token: Any = None) -> dict[str, Any]:
@@ -597,7 +603,7 @@ class WorkerModel(WorkerState):
         """Every agent that ever sent a heartbeat, by its age."""
         agents = []
         for beat in self.beats.values():
-            if type(beat["ts_ms"]) is not int:  # another program's
+            if type(beat["ts_ms"]) not in (int, Moment):  # another program's
                 if self.choice(NO_TIME, "is passed over", "is shown") == "is shown":  # on another bus
                     agents.append({**self.beat(beat), "age_ms": ANYTHING, "state": ANYTHING})
                 continue
@@ -680,7 +686,7 @@ class WorkerModel(WorkerState):
         """Verified against its name, which is checked before it becomes a path."""
         if type(ref) is not str:
             self.refuse("INVALID_ARGUMENT", "worker.limit.01")
-        if not re.fullmatch("sha256-[0-9a-f]{64}", ref):
+        if not is_ref(ref):
             self.refuse("BLOB_INVALID", "worker.blob.14")
         if ref not in self.blobs or self.harm.get(ref) == LOST:
             self.refuse("BLOB_MISSING", "worker.blob.15")
@@ -771,7 +777,8 @@ class WorkerModel(WorkerState):
 
     def dumped(self, row: Row) -> dict[str, Any]:
         """The row, its payload as any language may write it."""
-        columns = row.columns()
+        where = Cited(row.ref, ("worker.blob.01", "worker.blob.02"))  # compared first: it decides what the payload is
+        columns = {"payload_ref": where} | row.columns() | {"payload_ref": where}
         if type(text := columns["payload"]) is str:
             columns["payload"] = JsonText(text, row.type, self.dialects.get("numbers") == "doubles")
         return columns
@@ -782,7 +789,7 @@ class WorkerModel(WorkerState):
             {"agent_id": agent, "last_acked_seq": seq, "updated_at_ms": Told(at)}
             for agent, (seq, at) in self.cursors.items()
         ]
-        claims = [{"task_id": task, **vars(claim)} for task, claim in self.claims.items()]
+        claims = [claim.columns(task) for task, claim in self.claims.items()]
         dead = [
             {"agent_id": agent, "seq": seq, "deliveries": count, "dead_at_ms": at}
             for (agent, seq), (count, at) in self.dead.items()
@@ -792,7 +799,7 @@ class WorkerModel(WorkerState):
             "messages": Cited([self.dumped(row) for row in self.log], ("worker.log.06", "worker.limit.09")),
             "archived": self.told("archive", Cited([self.dumped(row) for row in self.archived], ("worker.log.42",))),
             "cursors": Cited(AnyOrder(position, ("agent_id",)), ("worker.cursor.08", "worker.cursor.12")),
-            "task_claims": Cited(AnyOrder(claims, ("task_id",)), ("worker.lease.24",)),
+            "task_claims": Cited(AnyOrder(claims, ("task_id",)), ("worker.lease.24", "worker.lease.15")),
             "heartbeats": Cited(
                 AnyOrder([self.beat(one) for one in self.beats.values()], ("agent_id",)), ("worker.presence.01",)
             ),

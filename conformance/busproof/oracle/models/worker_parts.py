@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,24 +18,29 @@ class Lines(Part):
     lines: list[dict[str, Any]]
     no_line: str
     missing: str
-    doubled: str
+    doubled: tuple[str, ...]
     order: str
     content: str
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         """Line by line."""
         found = differs(self.lines, actual, path, rows)
-        return found and replace(found, rows=(self._broken_by(actual),))
+        return found and replace(found, rows=self._broken_by(actual))
 
-    def _broken_by(self, actual: list[Any]) -> str:
+    def held(self, actual: Any) -> Iterator[str]:
+        """Every sentence about a line, once there is one."""
+        if actual:
+            yield from (self.no_line, self.missing, *self.doubled, self.order, self.content)
+
+    def _broken_by(self, actual: list[Any]) -> tuple[str, ...]:
         if not all(isinstance(line, dict) for line in actual):
-            return self.no_line
+            return (self.no_line,)
         seqs, wanted = [line.get("seq") for line in actual], [plain(line["seq"]) for line in self.lines]
         if any(seq not in seqs for seq in wanted):
-            return self.missing
+            return (self.missing,)
         if len(seqs) > len(wanted):
             return self.doubled
-        return self.content if seqs == wanted else self.order
+        return (self.content if seqs == wanted else self.order,)
 
     def __repr__(self) -> str:
         return as_json(self.lines)

@@ -8,9 +8,9 @@ from typing import Any
 
 from busproof.contract.worker import COLUMNS, CONTRACT
 from busproof.oracle.models.parts import ANYTHING
-from busproof.oracle.models.spec import Above, Difference, Free, Json, Part, plain
+from busproof.oracle.models.spec import Above, Cited, Difference, Free, Json, Part, plain
 from busproof.oracle.models.worker_parts import Lines
-from busproof.oracle.models.worker_values import Values
+from busproof.oracle.models.worker_values import Values, is_ref
 from busproof.words import as_json
 
 LEASE_MS = 60_000
@@ -77,6 +77,16 @@ class Claim:
     claimed_by: str
     claimed_at_ms: int
     lease_until_ms: int
+    said_by: tuple[str, ...] = ("worker.lease.24",)  # the rows of the call that set its end
+
+    def columns(self, task_id: str) -> dict[str, Any]:
+        """The row as it stands in the table."""
+        granted = {"claimed_by": self.claimed_by, "claimed_at_ms": self.claimed_at_ms}
+        return {
+            "task_id": task_id,
+            **{name: Cited(value, ("worker.lease.24",)) for name, value in granted.items()},
+            "lease_until_ms": Cited(self.lease_until_ms, self.said_by),
+        }
 
 
 class WorkerState(Values):
@@ -288,7 +298,7 @@ class WorkerState(Values):
                 self.in_file,
                 no_line="worker.export.09" if self.is_torn else "worker.export.02",
                 missing="worker.export.01",
-                doubled="worker.export.08" if self.is_forgotten else "worker.export.10",
+                doubled=("worker.export.08",) if self.is_forgotten else ("worker.export.05", "worker.export.10"),
                 order="worker.export.03",
                 content="worker.export.02",
             )
@@ -325,7 +335,9 @@ class Files(Part):
         if not whole.items() <= actual.items():  # on another bus
             return Difference(path, repr(self), as_json(actual), rows)
         if strange := sorted(actual.keys() - model.blobs.keys() - model.scraps.keys()):  # on another bus
-            return Difference(path, f"{self!r}, of calls that were taken", as_json(strange), ("worker.limit.09",))
+            is_scratch = not all(map(is_ref, strange))
+            row = "worker.blob.08" if is_scratch else "worker.limit.09"
+            return Difference(path, f"{self!r}, of calls that were taken", as_json(strange), (row,))
         return None
 
     def __repr__(self) -> str:

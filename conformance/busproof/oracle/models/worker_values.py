@@ -124,6 +124,11 @@ def ref_of(text: str) -> str:
     return f"sha256-{hashlib.sha256(text.encode()).hexdigest()}"
 
 
+def is_ref(name: Any) -> bool:
+    """Is it a name that a blob may have?"""
+    return type(name) is str and re.fullmatch("sha256-[0-9a-f]{64}", name) is not None
+
+
 def depth(value: Any) -> int:
     """How deep a value is nested."""
     members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None

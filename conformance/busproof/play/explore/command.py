@@ -19,6 +19,7 @@ from busproof import evidence
 from busproof.bus.base import DoorError
 from busproof.bus.fleet import BusSpecError, Fleet, reference, warm_for
 from busproof.contract.catalogue import catalogue
+from busproof.lock import Taken, alone
 from busproof.play.explore import corpus, retold
 from busproof.play.explore.orders import ORDERS_MAX
 from busproof.play.explore.script import Step, load, save
@@ -38,9 +39,11 @@ def main(argv: Sequence[str]) -> int:
     assert specification is not None
     with contextlib.ExitStack() as stack:
         try:
+            if not (args.coverage or args.gather or args.script):  # a search writes the script of a difference
+                stack.enter_context(alone(args.out, "explore"))
             bus = args.bus or stack.enter_context(warm_for([args.system])).spec(reference(args.system))
             fleet = stack.enter_context(contextlib.closing(Fleet([bus], system=args.system)))
-        except (BusSpecError, DoorError, OSError, ImportError, AttributeError) as error:
+        except (BusSpecError, DoorError, Taken, OSError, ImportError, AttributeError) as error:
             say(f"busproof: {reason(error)}", sys.stderr)
             return 2
         try:
@@ -57,6 +60,8 @@ def _explore(fleet: Fleet, specification: Specification, args: argparse.Namespac
         return 2
     if args.coverage or args.gather:
         return _coverage(fleet, specification, args)
+    if args.index:
+        return _index(fleet, specification)
     if args.values:
         return _any_values(fleet, specification, args)
     return _replay(fleet, specification, args) if args.script else _search(fleet, specification, args)
@@ -78,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--retold", action="store_true", help="programs that tell the scripts of the corpus anew")
     parser.add_argument("--seed", type=int, default=1, help="the first program's; the next has the next (default 1)")
     parser.add_argument("--out", type=Path, default=Path("busproof-out"), help="folder for the script of a difference")
-    parser.add_argument("--script", type=Path, metavar="FILE", help="play this script instead")
+    parser.add_argument("--script", metavar="FILE", help="play this script instead; a NAME is one of the corpus")
     parser.add_argument("--answers", action="store_true", help="of --script: show each call and its answer")
     parser.add_argument(
         "--gather", type=Path, metavar="DIR", help="write a small set of programs that reaches all that was reached"
@@ -86,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--at-most", type=int, metavar="N", help="of --gather: write no more programs")
     parser.add_argument("--keep", action="store_true", help="of --coverage: keep it as evidence, in a checkout")
     parser.add_argument("--coverage", action="store_true", help="what the corpus reaches of the model (needs coverage)")
+    parser.add_argument("--index", action="store_true", help="write down which scripts of the corpus reach which rows")
     return parser
 
 
@@ -209,7 +215,8 @@ def is_broken(system: str, program: Program) -> bool:
 
 def _replay(fleet: Fleet, specification: Specification, args: argparse.Namespace) -> int:
     try:
-        steps = load(args.script)
+        is_name = args.script in corpus.names(args.system)
+        steps = corpus.scripts(args.system, only=[args.script])[args.script] if is_name else load(Path(args.script))
     except (OSError, ValueError, KeyError) as error:
         say(f"busproof: {args.script}: {reason(error)}", sys.stderr)
         return 2
@@ -250,6 +257,21 @@ def _coverage(fleet: Fleet, specification: Specification, args: argparse.Namespa
     print(json.dumps(told, indent=2))
     if args.keep:
         print(f"wrote {evidence.update('coverage', [{'id': args.system, **told}])}")
+    return 0
+
+
+def _index(fleet: Fleet, specification: Specification) -> int:
+    """Play the corpus, and write its index. 1 if the bus differs from the model."""
+    programs = {
+        name: play(fleet, specification, steps, is_measured=True)
+        for name, steps in corpus.scripts(specification.system).items()
+    }
+    differing = [name for name, program in programs.items() if program.mismatch is not None]
+    if differing:
+        print(f"busproof: the index is not written: the bus differs in {', '.join(differing)}", file=sys.stderr)
+        return 1
+    path = corpus.write_index(specification.system, programs)
+    print(f"wrote {path}")
     return 0
 
 

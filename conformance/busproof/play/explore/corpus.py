@@ -1,17 +1,20 @@
 """The corpus: scripts that the search found, which together reach every branch of the model, every edge, every pair.
 
-They are data in `busproof/corpus/SYSTEM`, one script a file. `busproof check` replays them on any bus: the same calls
-each time. The reach of a script is computed, never written down: `reached` plays it and looks.
+They are data in `busproof/corpus/SYSTEM`: a script that somebody wrote has a file and a name, those that the search
+drew stand in `drawn.jsonl`, one a line. `busproof check` replays all of them on any bus: the same calls each time.
+
+`index.json` says which rows each script reaches on the reference, so that one row can be asked for. It is a hint,
+written by `busproof explore SYSTEM --index`: a row that its scripts do not reach is looked for in all others.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import inspect
 import itertools
 import json
-import os
 import re
 import shlex
 import tempfile
@@ -25,7 +28,7 @@ from busproof.bus.fleet import BudgetSpent, Fleet
 from busproof.contract.catalogue import catalogue
 from busproof.oracle.models.spec import Model, Refusal
 from busproof.play.explore.lanes import events_of
-from busproof.play.explore.script import Step, load, to_line
+from busproof.play.explore.script import Step, load, of_object, to_line
 from busproof.play.explore.search import Program, play
 from busproof.play.explore.stage import Form, Mismatch, Specification
 from busproof.words import one_line
@@ -36,15 +39,73 @@ ENOUGH = 8  # scripts in turn that broke no other row than those before; the res
 STEPS_SHOWN, STEP_CHARS = 6, 600  # of those before a difference
 
 
+INDEXED = 8  # scripts of a row that the index names: as many are played where the row alone is asked for
+DRAWN = "drawn"  # the file of the scripts that have a number for a name
+
+
 def names(system: str, folder: Path = FOLDER) -> list[str]:
     """The names of a system's scripts."""
-    return sorted(path.stem for path in (folder / system).glob("*.jsonl"))
+    written = {path.stem for path in (folder / system).glob("*.jsonl")} - {DRAWN}
+    return sorted(written | _drawn(folder / system).keys())
 
 
 def scripts(system: str, folder: Path = FOLDER, *, only: Iterable[str] | None = None) -> dict[str, list[Step]]:
-    """Every script of a system, or only these, by name. All of one system take a third of a second to read."""
+    """Every script of a system, or only these, by name. All of one system take a third of a second to read.
+
+    Raises:
+        OSError: there is no script of that name.
+    """
     wanted = names(system, folder) if only is None else only
-    return {name: load(folder / system / f"{name}.jsonl") for name in wanted}
+    drawn = _drawn(folder / system)
+    return {
+        name: [of_object(step) for step in json.loads(drawn[name])["steps"]]
+        if name in drawn
+        else load(folder / system / f"{name}.jsonl")
+        for name in wanted
+    }
+
+
+@functools.cache
+def _drawn(folder: Path) -> dict[str, str]:
+    """The scripts that the search drew, by name, each as its line."""
+    path = folder / f"{DRAWN}.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return {line.split('"', 4)[3]: line for line in lines}
+
+
+@functools.cache
+def index(system: str, folder: Path = FOLDER) -> dict[str, list[str]]:
+    """The shortest scripts that reach each row on the reference, the shortest first; empty if there is no index."""
+    path = folder / system / "index.json"
+    known: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else {}
+    return known
+
+
+def write_index(system: str, programs: dict[str, Program], folder: Path = FOLDER) -> Path:
+    """Write down the shortest scripts that reach each row, and what one script alone reaches. Returns the file."""
+    shortest_first = sorted(programs, key=lambda name: (programs[name].seen.calls, name))
+    items = {name: items_of(programs[name]) for name in shortest_first}
+    reached_by = Counter(itertools.chain.from_iterable(items.values()))
+    rows = sorted({item[1] for item in reached_by if item[0] == "row"})
+    about = {
+        "rows": {row: [name for name in shortest_first if ("row", row) in items[name]][:INDEXED] for row in rows},
+        "alone": {
+            name: sorted(" ".join(item) for item in items[name] if item[0] in _ALONE and reached_by[item] == 1)
+            for name in sorted(items)
+        },
+    }
+    path = folder / system / "index.json"
+    parts = [f"{json.dumps(part)}: {{\n{_a_line_each(entries)}\n}}" for part, entries in about.items()]
+    path.write_text("{" + ",\n".join(parts) + "}\n", encoding="utf-8")
+    return path
+
+
+def _a_line_each(entries: dict[str, list[str]]) -> str:
+    """The members of a JSON object, one a line: a change of one script is a change of few lines."""
+    return ",\n".join(f"{json.dumps(name)}: {json.dumps(values)}" for name, values in entries.items())
+
+
+_ALONE = ("row", "edge", "pair")  # kinds of items that the index tells of a script
 
 
 @dataclass
@@ -180,8 +241,7 @@ def broken_rows(system: str, found: Replay, bus: str = "") -> dict[str, Broken]:
 
 def _seen_again(system: str, script: str, program: Program, mismatch: Mismatch, bus: str) -> str:
     """Both answers, the steps before, and how to see them again."""
-    path = f"{os.path.relpath(FOLDER / system / script)}.jsonl"
-    again = f"busproof explore {system} --script {shlex.quote(path)}" + (f" --bus {shlex.quote(bus)}" if bus else "")
+    again = f"busproof explore {system} --script {shlex.quote(script)}" + (f" --bus {shlex.quote(bus)}" if bus else "")
     before = _before(program, mismatch)
     refused = {one.step: one.seen.code for one in program.called if isinstance(one.seen, Refusal)}
     led = [f"  {_cut(one_line(to_line(step)))}{_ends(step, refused)}" for step in before[-STEPS_SHOWN:]]

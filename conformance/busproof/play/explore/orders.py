@@ -171,10 +171,10 @@ def played(
             if answer is None:
                 continue
             expected[number] = answer
-            model.last_rows = () if answer.also else answer.rows  # of several true ones none was seen to hold
             difference = answer.differs(calls[number].seen) or _too_soon(answer, calls[number])
             if difference is not None and number in of:
                 return expected, difference, place
+            model.last_rows = answer.held(calls[number].seen)
     return expected, None, place
 
 

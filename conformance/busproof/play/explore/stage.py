@@ -27,7 +27,7 @@ from busproof.bus.hand import Hand
 from busproof.bus.scratch import scratch
 from busproof.contract import CONTRACTS, PARSE_ERROR
 from busproof.contract.catalogue import catalogue
-from busproof.oracle.models.spec import Difference, DoesNotApply, Model, Refusal
+from busproof.oracle.models.spec import Difference, DoesNotApply, Model, Moment, Refusal
 from busproof.play.explore.dialect import explained, of_two_minds, tried
 from busproof.play.explore.orders import (
     Called,
@@ -85,13 +85,17 @@ class Specification:
     things: Callable[[str, dict[str, Any]], Iterable[tuple[str, str]]]  # the things that a call touches: (kind, name)
     edges: tuple[str, ...] = ()  # tags that a corpus must hold
     methods: tuple[str, ...] = ()  # of the protocol, that it can call
-    needs_clock: bool = True  # do programs set the bus's time?
+    needs_clock: bool = True  # is nothing to be judged on a bus whose clock is the machine's?
     closer: dict[str, tuple[tuple[int | str, str], ...]] = field(
         default_factory=dict
     )  # a method → where its effect shows
     conditions: Callable[[Any, Called], Iterable[str]] = lambda model, called: ()  # that hold when a call is made
     programs: int = 10  # of the search, each time that a bus is checked
     answer_s_max: float = 10.0  # guards against a hang alone
+
+
+def _machine_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _form(text: str) -> str:
@@ -259,7 +263,7 @@ class Stage:
         self._settle(step.params["folder"])
 
     def _do_clock(self, step: Step) -> None:
-        if step.params["now_ms"] > self.limits.get(NOW_MS_MAX, step.params["now_ms"]):
+        if not self._has_clock or step.params["now_ms"] > self.limits.get(NOW_MS_MAX, step.params["now_ms"]):
             raise Unresolved
         self.now_ms = step.params["now_ms"]
 
@@ -378,10 +382,14 @@ class Stage:
                 return None
         elif "sqlite" not in self.features and step.method not in self.hand.ON_FILES:
             return None
-        called = Called(step.name, step.at, step.method, params, self.now_ms)
+        called = Called(step.name, step.at, step.method, params, self._time())
         if self.is_measured and step.at != "hand":
             called.held = tuple(sorted({*self.specification.conditions(self.model, called)}))
         return called if self._declares_all or self._applies(called) else None
+
+    def _time(self) -> int:
+        """The time of a call that is made now: the script's, or the machine's where the bus has no other."""
+        return self.now_ms if self._has_clock else _machine_ms()
 
     def _applies(self, called: Called) -> bool:
         """Does the bus declare the features of this call, and does it not wait in vain for a call that was left out?"""
@@ -418,6 +426,8 @@ class Stage:
                 return door.call(called.method, called.params, timeout_s=self.specification.answer_s_max)
             finally:
                 called.took_s = time.monotonic() - began
+                if not self._has_clock:
+                    called.now_ms = Moment(called.now_ms, _machine_ms())
                 called.text = getattr(door, "text", "")
         except Refused as error:
             is_bad = error.rpc in _BAD_REQUEST or (error.rpc == PARSE_ERROR and not is_strict_json(called.params))
@@ -439,7 +449,7 @@ class Stage:
         """A process at this place, on the store. Options that the bus does not declare are left out."""
         if step.do == "open":
             self._options[at] = self.model.options_declared(step.params.get("options", {}))
-        called = Called(step.name, at, "open", {"options": self._options[at]}, self.now_ms)
+        called = Called(step.name, at, "open", {"options": self._options[at]}, self._time())
         try:
             self._doors[at] = self.fleet.door(at, self.store, self._options[at])
             called.seen = {}
@@ -460,7 +470,7 @@ class Stage:
         """The whole dump, if the bus has one."""
         at = next(iter(self._doors), None)
         if at is not None and "dump" in self.features:
-            called = Called(step.name + ".look", at, "dump", {}, self.now_ms)
+            called = Called(step.name + ".look", at, "dump", {}, self._time())
             called.seen = self._send(called)
             self._judge(step, [called])
         elif self.hand.LOOK:
@@ -499,7 +509,7 @@ class Stage:
         states = tried(self._new_model, self.history[:since], self.dialects).states
         if not states:
             return ""
-        states[0].now_ms = self.now_ms
+        states[0].now_ms = self._time()
         return states[0].in_words()
 
     def _closer(self, mismatch: Mismatch) -> Mismatch:

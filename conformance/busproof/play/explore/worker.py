@@ -1090,5 +1090,13 @@ def _against(value: Any, other: Any) -> str:
 
 
 SPECIFICATION = Specification(
-    "worker", WorkerModel, WorkerHand, WorkerGenerator, _things, EDGES, METHODS, conditions=_conditions
+    "worker",
+    WorkerModel,
+    WorkerHand,
+    WorkerGenerator,
+    _things,
+    EDGES,
+    METHODS,
+    needs_clock=False,
+    conditions=_conditions,
 )

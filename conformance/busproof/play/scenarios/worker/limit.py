@@ -33,9 +33,6 @@ GOOD: dict[str, dict[str, Any]] = {
     "worker_state": {"worker": "w"},
     "transition": {"worker": "w", "from_state": None, "to_state": "ASSIGNED"},
 }
-NAMES = ("agent_id", "task_id", "worker")
-MESSAGE_TEXTS = ("id", "to", "type", "correlation_id", "in_reply_to")
-NUMBERS = ("seq", "limit")
 
 
 def offered(ctx: Ctx) -> dict[str, dict[str, Any]]:
@@ -73,28 +70,6 @@ def _message(**fields: Any) -> dict[str, Any]:
     return {"agent_id": "a", "message": {"type": "t", **fields}}
 
 
-@scenario("limit.wrong_types")
-def wrong_types(ctx: Ctx) -> None:
-    """Every parameter of every operation, fed a value of another type."""
-    a = ctx.agent("a")
-    wrong: dict[type, list[Any]] = {
-        str: [1, True, [], {}, 1.5],
-        int: ["1", True, [], {}, 1.5],
-        dict: ["x", [], 1, None],
-        list: ["x", {}, 1],
-    }
-    cases: list[tuple[str, dict[str, Any]]] = []
-    for method, params in offered(ctx).items():
-        for name, value in params.items():
-            if name in ("content", "from_state"):
-                continue
-            cases += [(method, {**params, name: bad}) for bad in wrong[type(value)]]
-    odd: list[Any] = [1, True, [], {}]
-    cases += [("publish", _message(**{name: bad})) for name in MESSAGE_TEXTS for bad in odd]
-    soft = soft_spots(ctx, a, cases)
-    ctx.expect("worker.limit.01", not soft, f"{len(soft)} of {len(cases)} calls with a wrong type: {soft[:5]}")
-
-
 @scenario("limit.fields")
 def fields(ctx: Ctx) -> None:
     """Every operation without one of its parameters, and with one that nobody knows."""
@@ -113,56 +88,6 @@ def fields(ctx: Ctx) -> None:
     ctx.expect(
         "worker.limit.02", not soft, f"{len(soft)} of {len(cases)} calls with missing or extra fields: {soft[:5]}"
     )
-
-
-@scenario("limit.text")
-def text(ctx: Ctx) -> None:
-    """Names with NUL, names and payloads with lone surrogates, empty names."""
-    a = ctx.agent("a")
-
-    def cases(bad: str) -> list[tuple[str, dict[str, Any]]]:
-        calls = offered(ctx).items()
-        found = [(method, {**params, name: bad}) for method, params in calls for name in NAMES if name in params]
-        return found + [("publish", _message(**{name: bad})) for name in MESSAGE_TEXTS]
-
-    controls = [f"a{chr(code)}b" for code in (*range(1, 32), *range(127, 160))]
-    others = [("publish", _message(**{name: bad})) for name in ("id", "to") for bad in controls]
-    nul = soft_spots(ctx, a, [*cases("a\0b"), *cases("\0"), *cases(""), *others])
-    ctx.expect("worker.limit.03", not nul, f"NUL or another control character in a text, or an empty one: {nul[:5]}")
-    lone = [*cases("a\ud800"), *cases("\udfff")]
-    lone += [("publish", _message(payload=value)) for value in ("\ud800", ["x\udc00"], {"\udbff": 1})]
-    lone += [("save_blob", {"content": "\ud800"})] if ctx.has("blob") else []
-    soft = soft_spots(ctx, a, lone)
-    ctx.expect("worker.limit.04", not soft, f"lone surrogates: {soft[:5]}")
-
-
-@scenario("limit.numbers")
-def numbers(ctx: Ctx) -> None:
-    """Numbers that do not fit 64 bits, and negative ones where none make sense."""
-    a = ctx.agent("a")
-    cases = [
-        (method, {**params, name: bad})
-        for method, params in offered(ctx).items()
-        for name in NUMBERS
-        if name in params
-        for bad in (2**63, -(2**63) - 1, 10**400, -1)
-    ]
-    soft = soft_spots(ctx, a, cases)
-    ctx.expect("worker.limit.05", not soft, f"{len(soft)} of {len(cases)} calls with impossible numbers: {soft[:5]}")
-
-
-@scenario("limit.not_a_number")
-def not_a_number(ctx: Ctx) -> None:
-    """NaN and Infinity are no JSON, in a payload, a blob or a progress."""
-    a = ctx.agent("a")
-    cases: list[tuple[str, dict[str, Any]]] = []
-    for bad in (float("nan"), float("inf"), float("-inf")):
-        cases += [("publish", _message(payload=bad)), ("publish", _message(payload={"deep": [bad]}))]
-        cases += [("save_blob", {"content": [bad]})] if ctx.has("blob") else []
-        cases += [("heartbeat", {"agent_id": "a", "status": "idle", "progress": bad})] if ctx.has("presence") else []
-    soft = soft_spots(ctx, a, cases)
-    stored = poll(a)
-    ctx.expect("worker.limit.06", not soft and not stored, f"NaN and Infinity: {soft[:5]}; stored: {stored}")
 
 
 @scenario("limit.too_large")
@@ -209,48 +134,6 @@ def declared(ctx: Ctx) -> None:
     if (now_ms_max := ctx.hello.limits.get("now_ms_max")) is not None and ctx.hello.clock == "manual":
         a.set_clock(now_ms_max)
     ctx.expect("worker.limit.18", not wrong, "; ".join(wrong))
-
-
-@scenario("limit.paths", needs=("states",))
-def paths(ctx: Ctx) -> None:
-    """A worker's name never becomes a path out of the workers folder."""
-    a = ctx.agent("a")
-    bad = ["../evil", "..", ".", "a/b", "/tmp/evil", "a/../../evil", "workers/../x", "a\\..\\b"]
-    cases = [("transition", {"worker": name, "from_state": None, "to_state": "ASSIGNED"}) for name in bad]
-    soft = soft_spots(ctx, a, cases)
-    folder = ctx.store / "workers"
-    made = sorted(path.name for path in folder.rglob("*")) if folder.is_dir() else []
-    evil = sorted(str(path) for path in ctx.store.parent.rglob("*evil*"))
-    good = not soft and not evil and not made
-    ctx.expect("worker.limit.08", good, f"accepted: {soft}; files made: {made + evil}")
-
-
-@scenario("limit.nothing_stored")
-def nothing_stored(ctx: Ctx) -> None:
-    """After every kind of refused call the store is what it was."""
-    a = ctx.agent("a")
-    publish(a, id="m1", to="a", payload=1)
-    if ctx.has("lease"):
-        a.call("try_claim_task", task_id="held")
-    before = _state(ctx, a)
-    calls = offered(ctx).items()
-    cases: list[tuple[str, dict[str, Any]]] = [(method, {**params, "surprise": 1}) for method, params in calls]
-    cases += [(method, {**params, n: "a\0b"}) for method, params in calls for n in NAMES if n in params]
-    cases += [("publish", _message(id="m2", type=None)), ("publish", _message(id="m3", payload=float("nan")))]
-    cases += [("publish", _message(id="m4", payload="x" * 10_000_000)), ("ack", {"agent_id": "a", "seq": 10**9})]
-    cases += [("publish", _message(id="m1", payload=2)), ("publish", _message(id="m5", payload="\ud800"))]
-    for method, params in cases:
-        a.refusal(method, **params)
-    after = _state(ctx, a)
-    ctx.expect("worker.limit.09", before == after, f"before {len(cases)} bad calls: {before}; after: {after}")
-
-
-def _state(ctx: Ctx, session: Session) -> Any:
-    if not ctx.has("dump"):
-        return poll(session)
-    dump = session.call("dump")
-    rows = ("messages", "cursors", "task_claims", "heartbeats", "archived", "dead_letters")
-    return json.dumps([dump.get(name) for name in rows], sort_keys=True)
 
 
 @scenario("limit.process_lives")
@@ -354,21 +237,6 @@ def backpressure_is_off(ctx: Ctx) -> None:
     a = ctx.agent("a")
     refused = [said(r) for n in range(300) if (r := a.refusal("publish", message={"type": "t", "to": "b"})) is not None]
     ctx.expect("worker.limit.15", not refused, f"of 300 publishes to one silent agent refused: {refused[:2]}")
-
-
-@scenario("limit.backpressure_broadcast", needs=("backpressure",), unread_max=2)
-def backpressure_broadcast(ctx: Ctx) -> None:
-    """A broadcast is not held back by one slow agent, and counts as unread for every agent."""
-    a, b = ctx.agent("a"), ctx.agent("b")
-    a.call("publish", message={"type": "note"})
-    b.call("ack", seq=poll(b)[-1]["seq"])  # an agent that the bus knows
-    refused = [said(r) for _ in range(4) if (r := a.refusal("publish", message={"type": "note"})) is not None]
-    full = a.refusal("publish", message={"type": "note", "to": "b"})
-    b.call("ack", seq=poll(b)[-1]["seq"])
-    room = a.refusal("publish", message={"type": "note", "to": "b"})
-    good = not refused and definite(full, "BACKPRESSURE") and room is None
-    why = f"four broadcasts: {refused or 'accepted'}; then one to b: {said(full)}; after b read: {said(room)}"
-    ctx.expect("worker.limit.16", good, why)
 
 
 @scenario(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from busproof.bus.base import Malformed, Refused
+from busproof.bus.base import Refused
 from busproof.bus.session import Session
 from busproof.play.scenarios.common import Row, joined, lost_by_opening, out_of_time, remove
 from busproof.play.scenarios.gone import Calls, lost, offered
@@ -85,41 +85,6 @@ def survives_kill(ctx: Ctx) -> None:
         ctx.expect("worker.log.04", whole, "a payload over 4 KB did not survive the kill of its writer whole")
 
 
-@scenario("log.seq_rises", needs=("seq",))
-def seq_rises(ctx: Ctx) -> None:
-    """Each publish gets a larger seq than every one before it, by any agent."""
-    a, b = ctx.agent("a"), ctx.agent("b")
-    seqs = [publish(session)["seq"] for session in (a, b, b, a, b)]
-    rising = all(isinstance(seq, int) for seq in seqs) and seqs == sorted(set(seqs)) and seqs[0] >= 1
-    ctx.expect("worker.log.05", rising, f"publishes one after the other were given seq {seqs}")
-
-
-@scenario("log.ids")
-def message_ids(ctx: Ctx) -> None:
-    """A given id is kept; without one the bus makes a UUID."""
-    a = ctx.agent("a")
-    given = publish(a, id="my-id")["id"]
-    made = [publish(a)["id"] for _ in range(3)]
-    stored = ids(poll(a))
-    ctx.expect(
-        "worker.log.07",
-        given == "my-id" and stored == [given, *made],
-        f"ids returned were {[given, *made]}, ids in the log {stored}",
-    )
-    ctx.expect(
-        "worker.log.08",
-        len(set(made)) == 3 and all(_is_uuid(value) for value in made),
-        f"messages without an id were given {made}, not distinct UUIDs",
-    )
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        return str(uuid.UUID(text)) == text.lower()
-    except ValueError:
-        return False
-
-
 @scenario("log.idempotent_publish")
 def idempotent_publish(ctx: Ctx) -> None:
     """A retry with the same id and content is the same message: at once, after a crash, and after its ack."""
@@ -145,56 +110,6 @@ def idempotent_publish(ctx: Ctx) -> None:
         f"of three publishes of one id {len(stored)} messages came, of one more after their ack {len(later)}; {told}",
     )
     ctx.expect("worker.log.10", all(reply["id"] == "m1" for reply in replies), told)
-
-
-@scenario("log.id_conflict")
-def id_conflict(ctx: Ctx) -> None:
-    """The same id with other content is refused, and the first message stays."""
-    a = ctx.agent("a")
-    message: dict[str, Any] = {"id": "m1", "type": "t", "to": "a", "payload": 1, "correlation_id": "c"}
-    a.call("publish", message=message)
-    others: list[dict[str, Any]] = [
-        {"payload": 2},
-        {"payload": "1"},
-        {"type": "u"},
-        {"to": None},
-        {"correlation_id": None},
-        {"in_reply_to": "x"},
-    ]
-    refused = {str(change): a.refusal("publish", message={**message, **change}) for change in others}
-    soft = {change: said(refusal) for change, refusal in refused.items() if not definite(refusal, "ID_CONFLICT")}
-    stored = poll(a)
-    unchanged = [(row["id"], row["type"], row.get("payload")) for row in stored] == [("m1", "t", 1)]
-    ctx.expect("worker.log.11", not soft and unchanged, f"same id, other content: {soft}; the log holds {stored}")
-
-
-@scenario("log.only_a_duplicate_is_published")
-def only_a_duplicate(ctx: Ctx) -> None:
-    """A message that breaks a constraint is refused, not reported as already published."""
-    a = ctx.agent("a")
-    missing = a.refusal("publish", message={"id": "m1", "payload": 1})
-    stored = _stored(a)
-    ctx.expect(
-        "worker.log.15",
-        missing is not None and not stored,
-        f"a message without type: {said(missing)}; a poll then: {stored or 'nothing'}",
-    )
-    null = a.refusal("publish", message={"id": "m2", "type": None})
-    nobody = a.refusal("publish", agent_id=None, message={"id": "m3", "type": "t"})
-    more = "" if stored else _stored(a)  # or the message without a type would be there still
-    ctx.expect(
-        "worker.log.12",
-        definite(null, "INVALID_ARGUMENT") and definite(nobody, "INVALID_ARGUMENT") and not more,
-        f"type null: {said(null)}; agent_id null: {said(nobody)}" + (f"; a poll then: {more}" if more else ""),
-    )
-
-
-def _stored(reader: Session) -> str:
-    """The messages that a poll shows, in words; empty if there is none. A malformed one was stored, too."""
-    try:
-        return ", ".join(ids(poll(reader)))
-    except Malformed as answer:
-        return str(answer)
 
 
 @scenario("log.fields")
@@ -299,20 +214,6 @@ def seq_never_reused(ctx: Ctx) -> None:
     ctx.crash(a)
     after = publish(ctx.agent("a"))["seq"]
     ctx.expect("worker.log.26", after > gone, f"seq {gone} was deleted and the next publish was given {after}")
-
-
-@scenario("log.publish_many", needs=("publish_many",))
-def publish_many(ctx: Ctx) -> None:
-    """A batch is appended in its order; a retry of it is the same batch."""
-    a = ctx.agent("a")
-    batch = [{"id": f"m{i}", "type": "t", "payload": i} for i in range(5)]
-    reply = a.call("publish_many", messages=batch)
-    again = a.call("publish_many", messages=[*batch, {"id": "new", "type": "t"}])
-    stored = ids(poll(a))
-    seqs = reply.get("seqs")
-    good = reply["ids"] == stored[:5] == [f"m{i}" for i in range(5)] and stored[5:] == ["new"]
-    ordered = seqs is None or (seqs == sorted(set(seqs)) and again["seqs"][:5] == seqs)
-    ctx.expect("worker.log.27", good and ordered, f"the answers were {reply} and {again}, the log holds {stored}")
 
 
 @scenario("log.publish_many_is_atomic", needs=("publish_many",))
@@ -464,48 +365,6 @@ CREATE TABLE heartbeats (agent_id TEXT PRIMARY KEY, ts_ms INTEGER NOT NULL, stat
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 INSERT INTO meta (key, value) VALUES ('schema_version', '0');
 """
-
-
-@scenario("log.archive", needs=("archive",))
-def archive(ctx: Ctx) -> None:
-    """Messages that every agent has acknowledged leave the log, and the log goes on as if they were there."""
-    a = ctx.agent("a")
-    for number in range(4):
-        publish(a, id=f"m{number}", to="a")
-    newest = poll(a)[-1]["seq"]
-    a.call("ack", seq=newest)
-    reply = a.call("archive")
-    left = a.call("dump")["messages"] if ctx.has("dump") else []
-    good = reply["archived"] == 4 and not left
-    ctx.expect("worker.log.42", good, f"four acknowledged messages: archive answered {reply}, left in the log: {left}")
-    again = a.refusal("publish", message={"id": "m1", "type": "note", "to": "a"})
-    back = ids(poll(a))
-    ctx.expect("worker.log.44", not back, f"a retry of an archived id: {said(again)}; delivered again: {back}")
-    refused = a.refusal("ack", seq=newest)
-    ctx.expect("worker.log.45", refused is None, f"an ack at the newest seq after the archive: {said(refused)}")
-
-
-@scenario("log.archive_keeps_unread", needs=("archive",))
-def archive_keeps_unread(ctx: Ctx) -> None:
-    """The slowest cursor decides what may be archived, and an unread message waits for its addressee."""
-    a, b, c = (ctx.agent(name) for name in "abc")
-    c.call("ack", seq=0)
-    for number in range(4):
-        publish(a, id=f"m{number}")
-    publish(a, id="to-d", to="d")
-    messages = poll(a)
-    a.call("ack", seq=messages[-1]["seq"])
-    b.call("ack", seq=messages[1]["seq"])
-    a.call("archive")
-    first = ids(poll(b)), ids(poll(c))
-    newest = poll(a, agent_id="d")[-1]["seq"]
-    for session in (a, b, c):
-        session.call("ack", seq=newest)
-    a.call("archive")
-    for_d = "to-d" in ids(poll(a, agent_id="d"))
-    good = first == (["m2", "m3"], ["m0", "m1", "m2", "m3"]) and for_d
-    why = f"b (acked 2 of 4) and c (acked 0) then read {first}; the unread message of d was kept: {for_d}"
-    ctx.expect("worker.log.43", good, why)
 
 
 @scenario("log.archive_begins", needs=("archive", "sqlite"))
