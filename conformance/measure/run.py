@@ -3,7 +3,7 @@
 cosmic-ray makes them; a bus with one is judged as a stranger's would be: the corpus first, and where nothing differs,
 all else that `check` plays. The first failure ends it. Results are lines of busproof-out/mutation/GROUP.jsonl,
 the last of a mutant counts; a mutant with one is not judged again, so a run can be broken off, and several can share
-the work (`--shard 1/2`). With `--corpus-only` a survivor is `left`: a run without it asks the rest. `--again` asks again
+the work (`--shard 1/2`). With `--corpus-only` a survivor is `left`: a run without it asks the rest. `--again` repeats
 of mutants not killed; `--chaos` asks `busproof chaos` of them. A `--seed` draws other sites: once the kit was mended
 after a draw, that draw is no measure of it any more.
 """
