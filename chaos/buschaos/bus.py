@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from busproof.adapters.doors import SCHEMES, command_of
+from busproof.bus.doors import SCHEMES, command_of
 
 
 class RunFailed(RuntimeError):

@@ -26,10 +26,10 @@ from buschaos.run import ERRORS, SHORT, Act, Run, Settings, acts_of, run
 from buschaos.schedules import PROGRAMS, replayed
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
-from busproof.adapters.base import DoorError
-from busproof.catalogue import catalogue
-from busproof.fleet import BusSpecError, reference
-from busproof.report.lines import EXIT_CODES, Report
+from busproof.bus.base import DoorError
+from busproof.bus.fleet import BusSpecError, reference
+from busproof.contract.catalogue import catalogue
+from busproof.pages.report.lines import EXIT_CODES, Report
 from busproof.words import one_line, reason, say
 
 KILLS = 200

@@ -37,9 +37,9 @@ from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from buschaos.tape.cuts import BLOCKS, PowerCuts
 from buschaos.tape.image import Image
-from busproof.fleet import Fleet
-from busproof.history import Event
-from busproof.scratch import ROOM_OF_FEW_BYTES, scratch
+from busproof.bus.fleet import Fleet
+from busproof.bus.scratch import ROOM_OF_FEW_BYTES, scratch
+from busproof.contract.history import Event
 
 Kind = tuple[object, ...]  # a fault and its place: if time is short, each kind has a point first
 REAL_KILLS = 1  # of each operation's points, for readers to whom snapshots are not proof enough

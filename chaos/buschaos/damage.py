@@ -42,11 +42,11 @@ from buschaos.stage import Ground, Stage, Victims
 from buschaos.subjects import SUBJECTS
 from buschaos.tape import image
 from buschaos.tape.image import Image
-from busproof.adapters.base import DoorError, Lost, Refused
-from busproof.fleet import BusSpecError, Fleet, reference
-from busproof.history import Recorder
-from busproof.scratch import ROOM_OF_FEW_BYTES, scratch
-from busproof.session import Session
+from busproof.bus.base import DoorError, Lost, Refused
+from busproof.bus.fleet import BusSpecError, Fleet, reference
+from busproof.bus.scratch import ROOM_OF_FEW_BYTES, scratch
+from busproof.bus.session import Session
+from busproof.contract.history import Recorder
 from busproof.words import say
 
 BITS = 100  # in each kind of file

@@ -32,10 +32,10 @@ from buschaos.nemeses.scarce import Scarce, scarce
 from buschaos.operations import WHEN_MS, Operation, applicable, tell_time
 from buschaos.state import Evidence, Problem, short
 from buschaos.subjects import SUBJECTS
-from busproof.adapters.base import DoorError, Lost, Refused
-from busproof.fleet import Fleet
-from busproof.history import Recorder, merge, read
-from busproof.session import Session
+from busproof.bus.base import DoorError, Lost, Refused
+from busproof.bus.fleet import Fleet
+from busproof.bus.session import Session
+from busproof.contract.history import Recorder, merge, read
 
 LEVELS = (*range(40), *range(40, 100, 5))  # free pages of 4 KiB
 LEVELS_FEW = (0, 1, 2, 3, 5, 8, 13, 21, 28, 34)

@@ -33,9 +33,9 @@ from buschaos.points import Place
 from buschaos.stage import SESSION_METHODS, Ground, Victims
 from buschaos.state import Evidence, Problem, difference
 from buschaos.subjects.base import PeerCall
-from busproof.adapters.base import Door, DoorError, Refused
-from busproof.history import Event, Recorder, merged, read, write
-from busproof.session import Session
+from busproof.bus.base import Door, DoorError, Refused
+from busproof.bus.session import Session
+from busproof.contract.history import Event, Recorder, merged, read, write
 
 Order = Literal["victim", "between", "peer", "meanwhile", "late"]
 ORDERS: tuple[Order, ...] = ("victim", "between", "peer")  # the first to call; between: before later calls

@@ -34,13 +34,13 @@ from buschaos.operations import Prepared
 from buschaos.stage import Victims
 from buschaos.state import Problem, short
 from buschaos.subjects import SUBJECTS
-from busproof.adapters.asleep import come_to_rest
-from busproof.adapters.base import Lost
-from busproof.adapters.mcp import McpDoor
-from busproof.adapters.sqlite import SqliteDoor
-from busproof.fleet import Fleet
-from busproof.history import Recorder
-from busproof.session import Session
+from busproof.bus.asleep import come_to_rest
+from busproof.bus.base import Lost
+from busproof.bus.fleet import Fleet
+from busproof.bus.mcp import McpDoor
+from busproof.bus.session import Session
+from busproof.bus.sqlite import SqliteDoor
+from busproof.contract.history import Recorder
 
 Way = Literal["cancelled", "disconnected", "killed"]
 WHILE_IT_WAITS = -1  # an ordinal

@@ -43,12 +43,12 @@ from buschaos.state import Problem, difference, short, tables
 from buschaos.subjects import SUBJECTS
 from buschaos.subjects.base import PeerCall, Subject
 from buschaos.tape.image import is_derived
-from busproof.adapters.base import DoorError
-from busproof.adapters.doors import BusSpecError
-from busproof.fleet import Fleet
-from busproof.history import Event, write
-from busproof.protocol import HelloReply
-from busproof.scratch import ROOM_OF_FEW_BYTES, scratch
+from busproof.bus.base import DoorError
+from busproof.bus.doors import BusSpecError
+from busproof.bus.fleet import Fleet
+from busproof.bus.scratch import ROOM_OF_FEW_BYTES, scratch
+from busproof.contract import HelloReply
+from busproof.contract.history import Event, write
 
 POINTS_OF_PAIR = 40  # of one operation and one peer's call; if there are more, the seed draws
 PLAYS_OF_ONE = 12  # of a place that is played alone, if the peer waits there: luck says which of them goes on first

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from buschaos.subjects import SUBJECTS
-from busproof.adapters.base import Lost
-from busproof.adapters.child import Child
-from busproof.warm import Warm
+from busproof.bus.base import Lost
+from busproof.bus.child import Child
+from busproof.bus.warm import Warm
 
 LIMIT_S = 60.0
 

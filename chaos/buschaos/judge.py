@@ -12,11 +12,11 @@ from buschaos import reading
 from buschaos.inspector import Inspector
 from buschaos.state import Evidence, Problem
 from buschaos.subjects import SUBJECTS
-from busproof.catalogue import catalogue
-from busproof.fleet import Fleet
-from busproof.history import Broken, Event, Recorder, merge, read, scan
-from busproof.session import Session
-from busproof.suite import T0_MS
+from busproof.bus.fleet import Fleet
+from busproof.bus.session import Session
+from busproof.contract.catalogue import catalogue
+from busproof.contract.history import Broken, Event, Recorder, merge, read, scan
+from busproof.play.suite import T0_MS
 from busproof.systems import run_checks
 
 

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from buschaos.bus import RunFailed
 from buschaos.limits import INTERRUPTED, Enough, Progress, Time
 from buschaos.state import Problem
-from busproof.ended import by_sigterm, with_the_parent
+from busproof.run.ended import by_sigterm, with_the_parent
 
 T = TypeVar("T")
 Part = Callable[[Progress, Time], T]  # can be sent to another process, and so can its result

@@ -24,9 +24,9 @@ from buschaos.limits import Enough, Progress
 from buschaos.run import SHORT, Run, Settings, run
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
-from busproof.catalogue import catalogue
+from busproof.contract.catalogue import catalogue
 from busproof.mutant import Mutant, mutants
-from busproof.runner import Outcome
+from busproof.run.runner import Outcome
 
 Found = dict[tuple[str, str], tuple[bool, float]]  # by system and name: whether it was found, and in how many seconds
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from busproof.protocol import HelloReply
-from busproof.session import Session
-from busproof.suite import T0_MS
+from busproof.bus.session import Session
+from busproof.contract import HelloReply
+from busproof.play.suite import T0_MS
 
 LATER_MS = 90_000  # from the first part of the preparation to the second: longer than a lease
 # When the operations happen: later again, or a renewal would change nothing.

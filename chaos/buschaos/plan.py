@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from busproof.suite import T0_MS
+from busproof.play.suite import T0_MS
 
 ROUND_MS = 45_000  # between two rounds on the sessions' clocks: a lease of 60 s lives through one and not through two
 # How a clock is wrong for a round: an hour behind, ahead by more than a lease, and standing since the round before.

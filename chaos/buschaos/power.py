@@ -43,10 +43,10 @@ from buschaos.tape import image
 from buschaos.tape.cuts import BLOCKS, MODELS, TIERS, Cut, PowerCuts
 from buschaos.tape.image import Image
 from buschaos.tape.step import Step
-from busproof.adapters.base import DoorError
-from busproof.fleet import Fleet
-from busproof.history import read
-from busproof.scratch import ROOM_OF_FEW_BYTES, scratch
+from busproof.bus.base import DoorError
+from busproof.bus.fleet import Fleet
+from busproof.bus.scratch import ROOM_OF_FEW_BYTES, scratch
+from busproof.contract.history import read
 
 IMAGES = 400  # distinct ones that are checked
 IMAGES_OF_SLOW_STARTERS = 150

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from buschaos.state import Shown, short
-from busproof.adapters.base import Door, Refused
-from busproof.adapters.sqlite import SqliteDoor
-from busproof.protocol import CONTRACTS, HelloReply
-from busproof.session import Session
+from busproof.bus.base import Door, Refused
+from busproof.bus.session import Session
+from busproof.bus.sqlite import SqliteDoor
+from busproof.contract import CONTRACTS, HelloReply
 
 if TYPE_CHECKING:
     from buschaos.subjects.base import Subject

@@ -20,9 +20,9 @@ from buschaos.state import Promise
 from buschaos.tape import image
 from buschaos.tape.image import Image
 from buschaos.tape.step import Step
-from busproof.adapters.base import DoorError, Lost, Refused
-from busproof.history import Recorder, read
-from busproof.session import Session
+from busproof.bus.base import DoorError, Lost, Refused
+from busproof.bus.session import Session
+from busproof.contract.history import Recorder, read
 
 ENDING_S = 10.0
 

@@ -13,12 +13,12 @@ from buschaos.run import ERRORS, SHORT, WITH_OTHERS, Act, Run, Settings
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from busproof import __version__
-from busproof.catalogue import Requirement, catalogue
-from busproof.fleet import reference
-from busproof.history import read
-from busproof.protocol import HelloReply
-from busproof.report import html, junit, lines
-from busproof.runner import RowResult
+from busproof.bus.fleet import reference
+from busproof.contract import HelloReply
+from busproof.contract.catalogue import Requirement, catalogue
+from busproof.contract.history import read
+from busproof.pages.report import html, junit, lines
+from busproof.run.runner import RowResult
 
 EVENTS_SHOWN = 12
 

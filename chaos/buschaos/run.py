@@ -47,10 +47,10 @@ from buschaos.power import IMAGES_OF_SESSION, PowerLoss
 from buschaos.sessions import Durability, PowerResult
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
-from busproof.adapters.base import DoorError
-from busproof.fleet import Fleet
-from busproof.history import read
-from busproof.protocol import HelloReply
+from busproof.bus.base import DoorError
+from busproof.bus.fleet import Fleet
+from busproof.contract import HelloReply
+from busproof.contract.history import read
 from busproof.words import reason
 
 ActName = Literal[

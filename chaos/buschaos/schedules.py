@@ -26,18 +26,18 @@ from buschaos.limits import Time
 from buschaos.nemeses import bpf
 from buschaos.nemeses.syscalls import Change, Continue, Supervision, watched_child
 from buschaos.state import Problem
-from busproof.adapters.base import DoorError
-from busproof.catalogue import catalogue
-from busproof.explore.command import is_broken, tell
-from busproof.explore.orders import Called, copy_of, parts_of
-from busproof.explore.recall import Recall
-from busproof.explore.script import Step, load, save
-from busproof.explore.search import Program, playing
-from busproof.explore.shrink import shrink
-from busproof.explore.stage import Generator, Mismatch, Specification, Stage
-from busproof.fleet import Fleet
-from busproof.models.spec import DoesNotApply, Refusal
-from busproof.protocol import HelloReply
+from busproof.bus.base import DoorError
+from busproof.bus.fleet import Fleet
+from busproof.contract import HelloReply
+from busproof.contract.catalogue import catalogue
+from busproof.oracle.models.spec import DoesNotApply, Refusal
+from busproof.play.explore.command import is_broken, tell
+from busproof.play.explore.orders import Called, copy_of, parts_of
+from busproof.play.explore.recall import Recall
+from busproof.play.explore.script import Step, load, save
+from busproof.play.explore.search import Program, playing
+from busproof.play.explore.shrink import shrink
+from busproof.play.explore.stage import Generator, Mismatch, Specification, Stage
 from busproof.systems import SYSTEMS
 from busproof.words import one_line, reason, say
 

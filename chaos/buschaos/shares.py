@@ -16,8 +16,8 @@ from buschaos.limits import Progress, Time
 from buschaos.power import PowerLoss
 from buschaos.sessions import FILE, PowerResult
 from buschaos.state import Problem
-from busproof.adapters.base import DoorError
-from busproof.fleet import Fleet
+from busproof.bus.base import DoorError
+from busproof.bus.fleet import Fleet
 from busproof.words import reason
 
 Opening = Callable[[], Fleet]

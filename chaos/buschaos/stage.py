@@ -25,11 +25,11 @@ from buschaos.state import Evidence, Problem, short
 from buschaos.subjects.base import Subject
 from buschaos.tape import image
 from buschaos.tape.image import Image
-from busproof.adapters.base import Door, DoorError, Lost, Refused
-from busproof.adapters.doors import open_door
-from busproof.fleet import Fleet
-from busproof.history import Event, Recorder, merged, read, write
-from busproof.session import Session
+from busproof.bus.base import Door, DoorError, Lost, Refused
+from busproof.bus.doors import open_door
+from busproof.bus.fleet import Fleet
+from busproof.bus.session import Session
+from busproof.contract.history import Event, Recorder, merged, read, write
 
 _VICTIM, _SURVIVOR = 2, 3  # process numbers in a point's history; 0 and 1 prepared the store
 SESSION_METHODS = ("open", "close")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from busproof.history import Event
+from busproof.contract.history import Event
 
 ROWS_TOLD = 5  # of each table that differs
 _NAMES = re.compile(r"(id|name|path|file|subject|agent|task)$")  # columns by which a reader knows a row

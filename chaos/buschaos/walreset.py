@@ -23,8 +23,8 @@ from typing import Any
 from buschaos.bus import RunFailed
 from buschaos.nemeses import bpf
 from buschaos.nemeses.syscalls import Change, Continue, Hold, Supervision, Verdict, why_unavailable
-from busproof.adapters.base import DoorError
-from busproof.adapters.child import Household
+from busproof.bus.base import DoorError
+from busproof.bus.child import Household
 from busproof.oddities.library import parsed, resets_wrongly
 from busproof.words import say
 

@@ -30,12 +30,12 @@ from buschaos.nemeses.syscalls import Change, Continue, Kill, Supervision, Torn,
 from buschaos.plan import AgentPlan, Call, Death, Plan
 from buschaos.subjects import SUBJECTS
 from buschaos.tape.image import is_derived
-from busproof.adapters.base import Door, DoorError, Lost, Refused
-from busproof.adapters.child import Household
-from busproof.adapters.doors import open_door
-from busproof.history import Recorder
-from busproof.protocol import CONTRACTS
-from busproof.session import Session
+from busproof.bus.base import Door, DoorError, Lost, Refused
+from busproof.bus.child import Household
+from busproof.bus.doors import open_door
+from busproof.bus.session import Session
+from busproof.contract import CONTRACTS
+from busproof.contract.history import Recorder
 
 DRIVERS = 2
 ROUND_LIMIT_S = 600.0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from buschaos import cli
-from busproof.report import lines
+from busproof.pages.report import lines
 
 AGAINST = "a claim after the lease that it got"
 CASES = {

@@ -12,7 +12,7 @@ import pytest
 import busproof.cli
 from buschaos import cli
 from buschaos.nemeses import disk, syscalls
-from busproof.report import lines
+from busproof.pages.report import lines
 
 
 def test_a_good_bus_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from buschaos.diskfull import LEVELS_FEW
 from buschaos.state import Evidence
 from buschaos.subjects.comms.operations import OPERATIONS, PEERS
 from buschaos.subjects.comms.state import problems
-from busproof.fleet import reference
+from busproof.bus.fleet import reference
 
 LONG = ("open", "close", "cleanup_expired_messages")  # as many changes as all others together: left to the nightly run
 

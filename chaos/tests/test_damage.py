@@ -10,7 +10,7 @@ import pytest
 
 from buschaos.damage import WAYS, WAYS_OF_A_DATABASE, damaging, flipped
 from buschaos.tape.image import Image
-from busproof.fleet import reference
+from busproof.bus.fleet import reference
 
 
 def test_one_bit_is_flipped_in_a_file_of_the_kind() -> None:

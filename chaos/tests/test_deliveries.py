@@ -9,7 +9,7 @@ import pytest
 
 from buschaos.subjects import SUBJECTS
 from buschaos.subjects.topics.deliveries import deliveries
-from busproof.history import Recorder, read
+from busproof.contract.history import Recorder, read
 
 Sync = dict[str, Any]
 

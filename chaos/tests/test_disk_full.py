@@ -10,7 +10,7 @@ import pytest
 
 from buschaos import diskfull
 from buschaos.nemeses import disk
-from busproof.fleet import reference
+from busproof.bus.fleet import reference
 
 
 def play(spec: str, levels: tuple[int, ...], folder: Path) -> list[diskfull.Level]:

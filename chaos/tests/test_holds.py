@@ -14,7 +14,7 @@ from buschaos.holds import Holds, PairResult, crossed, is_playable, pairs_of
 from buschaos.nemeses.syscalls import Change
 from buschaos.points import Place, Point, parse
 from buschaos.subjects import SUBJECTS
-from busproof.fleet import Fleet, reference
+from busproof.bus.fleet import Fleet, reference
 
 HELD = sorted(name for name, subject in SUBJECTS.items() if "chaos.holds" in subject.acts)
 

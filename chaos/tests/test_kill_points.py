@@ -14,7 +14,7 @@ from buschaos import judge
 from buschaos.crashpoints import CrashPoints, OperationResult, cuts, in_the_middle
 from buschaos.operations import Operation, Prepared
 from buschaos.subjects.worker.operations import OPERATIONS
-from busproof.fleet import Fleet, reference
+from busproof.bus.fleet import Fleet, reference
 
 
 def play(

@@ -19,8 +19,8 @@ from buschaos.live import Live
 from buschaos.run import Settings, run
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
-from busproof.fleet import reference
-from busproof.report import lines
+from busproof.bus.fleet import reference
+from busproof.pages.report import lines
 
 
 class Interrupted(Progress):

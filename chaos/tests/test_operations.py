@@ -13,11 +13,11 @@ import pytest
 from buschaos.nemeses.syscalls import Continue, Supervision, watched_child
 from buschaos.operations import WHEN_MS, applicable
 from buschaos.subjects import SUBJECTS
-from busproof.adapters.base import Refused
-from busproof.adapters.doors import open_door
-from busproof.fleet import Fleet, reference
-from busproof.history import read
-from busproof.protocol import CONTRACTS
+from busproof.bus.base import Refused
+from busproof.bus.doors import open_door
+from busproof.bus.fleet import Fleet, reference
+from busproof.contract import CONTRACTS
+from busproof.contract.history import read
 
 OF_THE_KIT = {"hello", "clock.set"}
 # Methods that doctor does not try, with something to find.

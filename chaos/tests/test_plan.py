@@ -14,7 +14,7 @@ from buschaos import plan as plans
 from buschaos.plan import Call, Plan
 from buschaos.subjects.topics.roles import ROLES as TOPICS_ROLES
 from buschaos.subjects.worker.roles import ROLES
-from busproof.protocol.worker import WORKER_FEATURES
+from busproof.contract.worker import WORKER_FEATURES
 
 EVERYTHING = ["log", "cursor", "lease", "presence", "blob", "retry", "export", *WORKER_FEATURES]
 

@@ -18,7 +18,7 @@ from buschaos.subjects import SUBJECTS
 from buschaos.tape.cuts import MODELS, TIERS, Model, PowerCuts
 from buschaos.tape.image import Image, replay
 from buschaos.tape.step import Step
-from busproof.fleet import Fleet, reference
+from busproof.bus.fleet import Fleet, reference
 
 
 def images(base: dict[str, bytes], tape: list[Step], model: Model, *, block: int = 4096) -> list[dict[str, bytes]]:

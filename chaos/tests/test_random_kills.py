@@ -14,9 +14,9 @@ import pytest
 from buschaos import report
 from buschaos.nemeses import syscalls
 from buschaos.run import Run, Settings, run
-from busproof.fleet import reference
-from busproof.history import read
-from busproof.runner import RowResult
+from busproof.bus.fleet import reference
+from busproof.contract.history import read
+from busproof.run.runner import RowResult
 
 PLANS = 4  # of these, one at least strikes a fault
 

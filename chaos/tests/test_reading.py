@@ -12,9 +12,9 @@ from buschaos import reading
 from buschaos.judge import read_to_the_end
 from buschaos.state import Evidence
 from buschaos.subjects import SUBJECTS
-from busproof.fleet import Fleet, reference
-from busproof.history import Recorder
-from busproof.session import Session
+from busproof.bus.fleet import Fleet, reference
+from busproof.bus.session import Session
+from busproof.contract.history import Recorder
 
 Fill = Callable[[Session], object]
 

@@ -19,7 +19,7 @@ from buschaos.points import Place, Point, parse
 from buschaos.state import Evidence
 from buschaos.subjects.relay.operations import OPERATIONS
 from buschaos.subjects.relay.state import problems
-from busproof.fleet import Fleet, reference
+from busproof.bus.fleet import Fleet, reference
 
 play = partial(acts.play, "relay", reference("relay"))
 

@@ -10,8 +10,8 @@ from buschaos import report
 from buschaos.run import WITH_OTHERS, Act, Run
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
-from busproof.catalogue import catalogue
-from busproof.protocol import CONTRACTS, HelloReply
+from busproof.contract import CONTRACTS, HelloReply
+from busproof.contract.catalogue import catalogue
 
 ACTS = [
     (system, act, noun)

@@ -12,7 +12,7 @@ import pytest
 from buschaos import repeats
 from buschaos.matrix import acts_of, is_found, known, outcomes, page, planted
 from buschaos.subjects import SUBJECTS
-from busproof.catalogue import catalogue
+from busproof.contract.catalogue import catalogue
 from busproof.mutant import Mutant, mutants
 
 MUTANTS = planted()

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from buschaos.cli import main
 from buschaos.schedules import Schedules, orders, why_not
-from busproof.explore.script import Step, save
-from busproof.fleet import Fleet, reference
+from busproof.bus.fleet import Fleet, reference
+from busproof.play.explore.script import Step, save
 
 SYSTEMS = ("worker", "comms", "topics", "timeline")
 

@@ -18,9 +18,9 @@ from buschaos.run import ERRORS, Settings, run
 from buschaos.stage import Ground, Victims
 from buschaos.subjects import SUBJECTS
 from buschaos.subjects.worker.shown import shown
-from busproof.fleet import Fleet, reference
-from busproof.history import Recorder
-from busproof.session import Session
+from busproof.bus.fleet import Fleet, reference
+from busproof.bus.session import Session
+from busproof.contract.history import Recorder
 
 NOT_DECLARED = dict.fromkeys(("worker.blob.16", "worker.export.12"), "not-applicable")
 

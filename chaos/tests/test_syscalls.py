@@ -27,7 +27,7 @@ from buschaos.nemeses.syscalls import (
     WatchedChild,
     why_unavailable,
 )
-from busproof.adapters.base import Lost
+from busproof.bus.base import Lost
 
 PYTHON = [sys.executable, "-c", "import os\nexec(input())\nprint('done')"]
 

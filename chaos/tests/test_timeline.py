@@ -18,8 +18,8 @@ from buschaos.state import Problem
 from buschaos.subjects.timeline.chain import broken, link
 from buschaos.subjects.timeline.operations import request, subject
 from buschaos.subjects.timeline.state import FORGETS_NS, deliveries
-from busproof.fleet import reference
-from busproof.history import Event, EventType, read
+from busproof.bus.fleet import reference
+from busproof.contract.history import Event, EventType, read
 
 SHORT = ("send", "fetch, abandoned", "fork")
 

@@ -16,9 +16,9 @@ from buschaos.gone import CASES, Case
 from buschaos.nemeses.syscalls import ANSWER, Continue, Supervision, watched_child
 from buschaos.points import parse
 from buschaos.subjects.topics.state import read
-from busproof.fleet import open_door, reference
-from busproof.history import read as read_history
-from busproof.protocol.topics import DB_NAME
+from busproof.bus.fleet import open_door, reference
+from busproof.contract.history import read as read_history
+from busproof.contract.topics import DB_NAME
 
 play = partial(acts.play, "topics", torn=None)
 outcomes = partial(acts.outcomes, "topics")

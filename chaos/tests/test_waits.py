@@ -15,7 +15,7 @@ from buschaos.holds import Holds, PairResult
 from buschaos.points import Place
 from buschaos.run import Settings, run
 from buschaos.subjects import SUBJECTS
-from busproof.fleet import Fleet, reference
+from busproof.bus.fleet import Fleet, reference
 
 REFUSES_TO_WAIT = """
 from refbus.driver import serve

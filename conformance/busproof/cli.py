@@ -20,13 +20,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from busproof import __version__, ended
-from busproof.adapters.base import DoorError
-from busproof.adapters.doors import SCHEMES, BusSpecError
+from busproof import __version__
+from busproof.bus.base import DoorError
+from busproof.bus.doors import SCHEMES, BusSpecError
+from busproof.run import ended
 from busproof.words import reason, say
 
 if TYPE_CHECKING:
-    from busproof.report.lines import Report
+    from busproof.pages.report.lines import Report
 
 _REPORT = "busproof-out/report.jsonl"
 # Of the commands whose help stands here; those that take a bus tell the kinds of buses as well.
@@ -71,7 +72,7 @@ class _Systems:
         return name in list(self)
 
     def __iter__(self) -> Iterator[str]:
-        from busproof.protocol import CONTRACTS
+        from busproof.contract import CONTRACTS
 
         return iter(sorted(CONTRACTS))
 
@@ -83,7 +84,7 @@ class _Languages(_Systems):
         return True
 
     def __iter__(self) -> Iterator[str]:
-        from busproof.init import CHOICES
+        from busproof.pages.init import CHOICES
 
         return iter(CHOICES)
 
@@ -156,12 +157,12 @@ def _run(argv: list[str]) -> int:
 
 # command → module, extra to install
 _ELSEWHERE = {
-    "explore": ("busproof.explore.command", ""),
+    "explore": ("busproof.play.explore.command", ""),
     "mutants": ("busproof.matrix", ""),
     "chaos": ("buschaos.cli", "chaos"),
     "audit": ("busspark.cli", "spark"),
     "compact": ("busspark.compact_cli", "spark"),
-    "demo": ("busproof.demo", ""),
+    "demo": ("busproof.run.demo", ""),
 }
 
 
@@ -181,7 +182,7 @@ def _run_elsewhere(command: str, argv: list[str]) -> int:
 
 
 def _budget(text: str) -> float:
-    from busproof.check import budget
+    from busproof.run.check import budget
 
     return budget(text)
 
@@ -284,32 +285,32 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(args: argparse.Namespace) -> int:
-    from busproof.check import check
+    from busproof.run.check import check
 
     return check(args)
 
 
 def _doctor(args: argparse.Namespace) -> int:
-    from busproof import doctor
+    from busproof.run import doctor
 
     return doctor.examine(args.bus, args.system or args.named)
 
 
 def _init(args: argparse.Namespace) -> int:
-    from busproof import init
+    from busproof.pages import init
 
     return init.write(args.system, args.language, args.folder)
 
 
 def _replay(args: argparse.Namespace) -> int:
-    from busproof import replay
+    from busproof.run import replay
 
     return replay.replay(args.report, args.row, args.bus)
 
 
 def _read(path: Path) -> Report | None:
     """The report, or None and a word about what is wrong with it."""
-    from busproof.report import lines
+    from busproof.pages.report import lines
 
     try:
         return lines.load(path)
@@ -327,7 +328,7 @@ def _verify(args: argparse.Namespace) -> int:
 
 
 def _traceability(args: argparse.Namespace) -> int:
-    from busproof.report import traceability
+    from busproof.pages.report import traceability
 
     report = _read(args.report)
     if report is None:
@@ -339,7 +340,7 @@ def _traceability(args: argparse.Namespace) -> int:
 
 
 def _completion(parsers: dict[str, argparse.ArgumentParser]) -> int:
-    from busproof import completion
+    from busproof.pages import completion
 
     for name, (module, _) in _ELSEWHERE.items():
         with contextlib.suppress(ImportError, AttributeError):  # an extra that is not here; or no parser of its own
@@ -350,7 +351,7 @@ def _completion(parsers: dict[str, argparse.ArgumentParser]) -> int:
 
 
 def _scoreboard(args: argparse.Namespace) -> int:
-    from busproof.report import lines, scoreboard
+    from busproof.pages.report import lines, scoreboard
 
     try:
         pages = scoreboard.write(args.reports, args.out)
@@ -362,7 +363,7 @@ def _scoreboard(args: argparse.Namespace) -> int:
 
 
 def _schema(args: argparse.Namespace) -> int:
-    from busproof import protocol_page
+    from busproof.pages import protocol_page
 
     if args.markdown:
         print(*(f"wrote {path}" for path in protocol_page.write(args.markdown)), sep="\n")
@@ -372,14 +373,14 @@ def _schema(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from busproof import explain
+    from busproof.pages import explain
 
     print(explain.as_json(args.system) if args.json else "\n".join(explain.listing(args.system)))
     return 0
 
 
 def _explain(args: argparse.Namespace) -> int:
-    from busproof import explain
+    from busproof.pages import explain
 
     unknown = 0
     for number, row in enumerate(args.row):

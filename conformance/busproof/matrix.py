@@ -14,12 +14,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from busproof.catalogue import catalogue
-from busproof.fleet import Fleet, warm_for
+from busproof.bus.fleet import Fleet, warm_for
+from busproof.bus.warm import Warm
+from busproof.contract.catalogue import catalogue
 from busproof.mutant import Mutant, mutants
-from busproof.runner import run_item
+from busproof.run.runner import run_item
 from busproof.systems import SYSTEMS
-from busproof.warm import Warm
 
 SEED = 1
 KILLS = ("fail", "warn")

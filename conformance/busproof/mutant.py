@@ -21,8 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from busproof.fleet import reference
-from busproof.warm import Warm
+from busproof.bus.fleet import reference
+from busproof.bus.warm import Warm
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from busproof.checks import (
+from busproof.bus.fleet import Fleet
+from busproof.contract import CONTRACTS, Contract
+from busproof.contract.history import Broken, Event, HistoryError
+from busproof.oddities import comms as comms_oddities
+from busproof.oddities import relay as relay_oddities
+from busproof.oddities import timeline as timeline_oddities
+from busproof.oddities import topics as topics_oddities
+from busproof.oddities import worker as worker_oddities
+from busproof.oddities.common import Look
+from busproof.oracle.checks import (
     Check,
     Source,
     Verdict,
@@ -26,39 +35,30 @@ from busproof.checks import (
     receives,
     syncs,
 )
-from busproof.checks.extract import comms as comms_facts
-from busproof.checks.extract import relay as relay_facts
-from busproof.checks.extract import timeline as timeline_facts
-from busproof.checks.extract import topics as topics_facts
-from busproof.checks.extract import worker as worker_facts
-from busproof.explore.comms import SPECIFICATION as COMMS_SPECIFICATION
-from busproof.explore.relay import SPECIFICATION as RELAY_SPECIFICATION
-from busproof.explore.stage import Specification
-from busproof.explore.timeline import SPECIFICATION as TIMELINE_SPECIFICATION
-from busproof.explore.topics import SPECIFICATION as TOPICS_SPECIFICATION
-from busproof.explore.worker import SPECIFICATION as WORKER_SPECIFICATION
-from busproof.fleet import Fleet
-from busproof.history import Broken, Event, HistoryError
-from busproof.oddities import comms as comms_oddities
-from busproof.oddities import relay as relay_oddities
-from busproof.oddities import timeline as timeline_oddities
-from busproof.oddities import topics as topics_oddities
-from busproof.oddities import worker as worker_oddities
-from busproof.oddities.common import Look
-from busproof.protocol import CONTRACTS, Contract
-from busproof.scenarios import comms as _comms_scenarios  # noqa: F401  importing them registers them
-from busproof.scenarios import relay as _relay_scenarios  # noqa: F401
-from busproof.scenarios import timeline as _timeline_scenarios  # noqa: F401
-from busproof.scenarios import topics as _topics_scenarios  # noqa: F401
-from busproof.scenarios import worker as _worker_scenarios  # noqa: F401
-from busproof.suite import SCENARIOS, Scenario
-from busproof.workload import common
-from busproof.workload.common import Workload
-from busproof.workload.comms import WORKLOAD as COMMS_WORKLOAD
-from busproof.workload.relay import WORKLOAD as RELAY_WORKLOAD
-from busproof.workload.timeline import WORKLOAD as TIMELINE_WORKLOAD
-from busproof.workload.topics import WORKLOAD as TOPICS_WORKLOAD
-from busproof.workload.worker import WORKLOAD as WORKER_WORKLOAD
+from busproof.oracle.checks.extract import comms as comms_facts
+from busproof.oracle.checks.extract import relay as relay_facts
+from busproof.oracle.checks.extract import timeline as timeline_facts
+from busproof.oracle.checks.extract import topics as topics_facts
+from busproof.oracle.checks.extract import worker as worker_facts
+from busproof.play.explore.comms import SPECIFICATION as COMMS_SPECIFICATION
+from busproof.play.explore.relay import SPECIFICATION as RELAY_SPECIFICATION
+from busproof.play.explore.stage import Specification
+from busproof.play.explore.timeline import SPECIFICATION as TIMELINE_SPECIFICATION
+from busproof.play.explore.topics import SPECIFICATION as TOPICS_SPECIFICATION
+from busproof.play.explore.worker import SPECIFICATION as WORKER_SPECIFICATION
+from busproof.play.scenarios import comms as _comms_scenarios  # noqa: F401  importing them registers them
+from busproof.play.scenarios import relay as _relay_scenarios  # noqa: F401
+from busproof.play.scenarios import timeline as _timeline_scenarios  # noqa: F401
+from busproof.play.scenarios import topics as _topics_scenarios  # noqa: F401
+from busproof.play.scenarios import worker as _worker_scenarios  # noqa: F401
+from busproof.play.suite import SCENARIOS, Scenario
+from busproof.play.workload import common
+from busproof.play.workload.common import Workload
+from busproof.play.workload.comms import WORKLOAD as COMMS_WORKLOAD
+from busproof.play.workload.relay import WORKLOAD as RELAY_WORKLOAD
+from busproof.play.workload.timeline import WORKLOAD as TIMELINE_WORKLOAD
+from busproof.play.workload.topics import WORKLOAD as TOPICS_WORKLOAD
+from busproof.play.workload.worker import WORKLOAD as WORKER_WORKLOAD
 
 
 @dataclass(frozen=True)

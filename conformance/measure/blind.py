@@ -22,10 +22,10 @@ from typing import Any
 
 from by_chaos import asked_of_chaos
 
-from busproof.catalogue import CORPUS
-from busproof.explore import corpus
-from busproof.fleet import Fleet, reference, warm_for
-from busproof.runner import RowResult, item_names, run_item
+from busproof.bus.fleet import Fleet, reference, warm_for
+from busproof.contract.catalogue import CORPUS
+from busproof.play.explore import corpus
+from busproof.run.runner import RowResult, item_names, run_item
 
 ROOT = Path(__file__).parents[2]
 SEED = 1

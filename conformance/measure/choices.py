@@ -28,13 +28,13 @@ from typing import Any
 
 import together
 
-from busproof.catalogue import CORPUS, EXPLORE, catalogue
-from busproof.fleet import reference, warm_for
+from busproof.bus.fleet import reference, warm_for
+from busproof.bus.warm import Warm
+from busproof.contract import CONTRACTS
+from busproof.contract.catalogue import CORPUS, EXPLORE, catalogue
 from busproof.mutant import mutants
-from busproof.protocol import CONTRACTS
-from busproof.pytest_run import PARTICIPANT, Run
+from busproof.run.pytest_run import PARTICIPANT, Run
 from busproof.systems import SYSTEMS
-from busproof.warm import Warm
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "choices"

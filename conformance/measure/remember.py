@@ -153,8 +153,8 @@ def _judged(system: str, site: str) -> dict[str, Any]:
     """The first item that fails a MUST, and its rows; else rows that warned."""
     from blind import items_of
 
-    from busproof.fleet import Fleet, reference, warm_for
-    from busproof.runner import run_item
+    from busproof.bus.fleet import Fleet, reference, warm_for
+    from busproof.run.runner import run_item
 
     scheme, _, program = reference(system).partition(":")
     argv = [sys.executable, str(HERE), "--bus", program.rpartition(" ")[2], site]

@@ -29,16 +29,16 @@ from by_chaos import asked_of_chaos
 from mutate import REFBUS, Mutation, drawn
 from reach import Reach
 
-from busproof.adapters.base import DoorError
-from busproof.catalogue import catalogue
-from busproof.explore import corpus
-from busproof.explore.search import Program
-from busproof.explore.stage import Refusal
-from busproof.fleet import Fleet
-from busproof.protocol import CONTRACTS
-from busproof.runner import CORPUS, item_names, run_item
+from busproof.bus.base import DoorError
+from busproof.bus.fleet import Fleet
+from busproof.bus.warm import Warm
+from busproof.contract import CONTRACTS
+from busproof.contract.catalogue import catalogue
+from busproof.play.explore import corpus
+from busproof.play.explore.search import Program
+from busproof.play.explore.stage import Refusal
+from busproof.run.runner import CORPUS, item_names, run_item
 from busproof.systems import SYSTEMS
-from busproof.warm import Warm
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parents[1] / "docs" / "mutation"

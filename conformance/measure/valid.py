@@ -15,7 +15,7 @@ from typing import Any
 
 import page
 
-from busproof.catalogue import catalogue
+from busproof.contract.catalogue import catalogue
 
 DOCS = Path(__file__).parents[2] / "docs"
 SYSTEMS = ("worker", "comms", "relay", "timeline", "topics")

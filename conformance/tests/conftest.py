@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from busproof.fleet import warm_for
+from busproof.bus.fleet import warm_for
+from busproof.bus.warm import Warm
 from busproof.systems import SYSTEMS
-from busproof.warm import Warm
 
 # An example takes as long as the machine needs for it: its time does not tell whether it is wrong.
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from busproof.adapters import child as child_module
-from busproof.adapters.base import NESTED_MAX, Lost, Malformed, Refused, parsed
-from busproof.adapters.child import Child, Household
-from busproof.adapters.mcp import McpDoor
-from busproof.adapters.python import PythonDoor
-from busproof.adapters.sqlite import SqliteDoor
-from busproof.adapters.stdio import StdioDoor
-from busproof.explore import corpus
-from busproof.explore.script import resolve
-from busproof.fleet import BusSpecError, Fleet, open_door, reference
-from busproof.history import Recorder, read
-from busproof.models.spec import same_json
-from busproof.protocol import HelloReply
-from busproof.session import Session
+from busproof.bus import child as child_module
+from busproof.bus.base import NESTED_MAX, Lost, Malformed, Refused, parsed
+from busproof.bus.child import Child, Household
+from busproof.bus.fleet import BusSpecError, Fleet, open_door, reference
+from busproof.bus.mcp import McpDoor
+from busproof.bus.python import PythonDoor
+from busproof.bus.session import Session
+from busproof.bus.sqlite import SqliteDoor
+from busproof.bus.stdio import StdioDoor
+from busproof.contract import HelloReply
+from busproof.contract.history import Recorder, read
+from busproof.oracle.models.spec import same_json
+from busproof.play.explore import corpus
+from busproof.play.explore.script import resolve
 from busproof.systems import SYSTEMS
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from busproof.checks import overall
-from busproof.history import scan
+from busproof.contract.history import scan
+from busproof.oracle.checks import overall
 from busproof.systems import run_checks
 
 BLIND = Path(__file__).parents[2] / "docs" / "blind"

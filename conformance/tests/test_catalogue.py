@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from busproof.catalogue import catalogue
-from busproof.checks.verdict import WHY
-from busproof.fleet import Fleet, reference
-from busproof.suite import rows_of, stage
+from busproof.bus.fleet import Fleet, reference
+from busproof.contract.catalogue import catalogue
+from busproof.oracle.checks.verdict import WHY
+from busproof.play.suite import rows_of, stage
 from busproof.systems import SYSTEMS
 
 FEWEST_ROWS = {"worker": 90, "comms": 100, "relay": 150, "timeline": 90, "topics": 120}

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from busproof.adapters.base import HOW_LONG
-from busproof.explore.orders import Called
-from busproof.explore.script import call
-from busproof.explore.stage import Mismatch
-from busproof.fleet import Fleet
-from busproof.models.spec import Refusal, differs
+from busproof.bus.base import HOW_LONG
+from busproof.bus.fleet import Fleet
+from busproof.bus.warm import Warm
 from busproof.mutant import mutants
-from busproof.report.causes import by_first_row, causes, chosen, held_elsewhere, others, settled
-from busproof.report.lines import summary
-from busproof.runner import run_item
-from busproof.warm import Warm
+from busproof.oracle.models.spec import Refusal, differs
+from busproof.pages.report.causes import by_first_row, causes, chosen, held_elsewhere, others, settled
+from busproof.pages.report.lines import summary
+from busproof.play.explore.orders import Called
+from busproof.play.explore.script import call
+from busproof.play.explore.stage import Mismatch
+from busproof.run.runner import run_item
 
 
 def test_rows_with_the_same_evidence_are_one_cause() -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from busproof.bus.warm import Warm
 from busproof.systems import SYSTEMS
-from busproof.warm import Warm
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "measure"))
 

@@ -17,13 +17,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from busproof import cli, protocol_page
-from busproof.init import LANGUAGES
-from busproof.init import write as write_template
-from busproof.models.relay import DEFAULTS as RELAY_DEFAULTS
-from busproof.models.worker_state import Options as WorkerOptions
-from busproof.protocol import CONTRACTS
-from busproof.report import lines
+from busproof import cli
+from busproof.contract import CONTRACTS
+from busproof.oracle.models.relay import DEFAULTS as RELAY_DEFAULTS
+from busproof.oracle.models.worker_state import Options as WorkerOptions
+from busproof.pages import protocol_page
+from busproof.pages.init import LANGUAGES
+from busproof.pages.init import write as write_template
+from busproof.pages.report import lines
 
 ADAPTED = [system for system, contract in CONTRACTS.items() if contract.scheme == "exec"]
 ROOT = Path(__file__).parents[2]
@@ -319,7 +320,15 @@ def test_the_version_is_told_without_what_a_run_needs() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     loaded = set(done.stdout.split())
     assert "busproof.cli" in loaded
-    assert not loaded & {"pydantic", "pytest", "jinja2", "rich", "msgspec", "busproof.protocol", "busproof.history"}
+    assert not loaded & {
+        "pydantic",
+        "pytest",
+        "jinja2",
+        "rich",
+        "msgspec",
+        "busproof.contract",
+        "busproof.contract.history",
+    }
 
 
 def test_an_mcp_server_needs_no_adapter(tmp_path: Path) -> None:
@@ -412,7 +421,7 @@ def test_the_doctor_looks_at_an_odd_bus_db_without_touching_it(tmp_path: Path) -
     """A deaf agent, a missing blob, a missing index: told; the file stays as it was."""
     import sqlite3
 
-    from busproof.adapters.sqlite import SqliteDoor
+    from busproof.bus.sqlite import SqliteDoor
 
     door = SqliteDoor()
     door.call("hello", {"protocol": ["1"], "system": "worker"})
@@ -471,7 +480,7 @@ def test_the_options_that_a_page_tells_are_those_that_the_model_knows() -> None:
 
 def test_the_traceability_page_names_every_row(tmp_path: Path) -> None:
     """The committed page is of today's catalogue."""
-    from busproof.catalogue import catalogue
+    from busproof.contract.catalogue import catalogue
 
     page = (ROOT / "docs" / "traceability" / "worker.md").read_text()
     for row in catalogue("worker").values():

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from busproof.explore.dialect import History, explained, tried
-from busproof.explore.orders import Called
-from busproof.models.comms import CommsModel
-from busproof.models.parts import is_iso_8601, nearly_iso_8601
-from busproof.models.spec import Answer, Model, Refusal
-from busproof.models.timeline import TimelineModel
-from busproof.models.worker import WorkerModel
+from busproof.oracle.models.comms import CommsModel
+from busproof.oracle.models.parts import is_iso_8601, nearly_iso_8601
+from busproof.oracle.models.spec import Answer, Model, Refusal
+from busproof.oracle.models.timeline import TimelineModel
+from busproof.oracle.models.worker import WorkerModel
+from busproof.play.explore.dialect import History, explained, tried
+from busproof.play.explore.orders import Called
 
 NOW_MS = 1_768_053_600_000
 REFUSED = Refusal("INVALID_ARGUMENT", definite=True)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from busproof.explore import corpus
-from busproof.explore.search import invent
-from busproof.fleet import Fleet, reference
+from busproof.bus.fleet import Fleet, reference
+from busproof.play.explore import corpus
+from busproof.play.explore.search import invent
 from busproof.systems import SYSTEMS
 
 SPECIFICATION = SYSTEMS["comms"].model

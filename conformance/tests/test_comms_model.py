@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from busproof.explore.orders import Called, after
-from busproof.models.comms import CommsModel
-from busproof.models.comms_values import breaks_standard, envelope_faults, is_name, json_fault
-from busproof.models.parts import text_of, us_of
-from busproof.models.spec import Refusal
+from busproof.oracle.models.comms import CommsModel
+from busproof.oracle.models.comms_values import breaks_standard, envelope_faults, is_name, json_fault
+from busproof.oracle.models.parts import text_of, us_of
+from busproof.oracle.models.spec import Refusal
+from busproof.play.explore.orders import Called, after
 
 T0_MS = 1_768_053_600_000
 ID = "550e8400-e29b-41d4-a716-446655440000"

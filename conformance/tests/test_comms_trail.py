@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from busproof.models.comms_parts import Trail
-from busproof.models.comms_state import Event
-from busproof.models.parts import text_of
+from busproof.oracle.models.comms_parts import Trail
+from busproof.oracle.models.comms_state import Event
+from busproof.oracle.models.parts import text_of
 
 AT_US = 1_768_053_600_000_000
 EXPIRED, REDRIVEN = Event("expired", AT_US, None, "m-1"), Event("redriven", AT_US, "bob", "m-1")

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from busproof.checks.extract.digest import digest
-from busproof.fleet import Fleet, reference
-from busproof.history import scan
+from busproof.bus.fleet import Fleet, reference
+from busproof.contract.history import scan
+from busproof.oracle.checks.extract.digest import digest
 from busproof.systems import play, run_checks
 
 Events = list[dict[str, Any]]

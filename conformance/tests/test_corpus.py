@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from busproof.explore import corpus
-from busproof.explore.script import Step, call, of_object
-from busproof.explore.search import Program, play
-from busproof.fleet import Fleet, reference
+from busproof.bus.fleet import Fleet, reference
+from busproof.bus.warm import Warm
+from busproof.play.explore import corpus
+from busproof.play.explore.script import Step, call, of_object
+from busproof.play.explore.search import Program, play
 from busproof.systems import SYSTEMS
-from busproof.warm import Warm
 
 UNDECIDED_MAX = 1  # races that may have gone in too many orders to be judged
 PAIRS_MISSING_MAX = 1  # of all pairs of a system's methods, one after the other on a store; in percent

@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from busproof.catalogue import CORPUS, EXPLORE, HISTORY
-from busproof.explore import corpus
-from busproof.fleet import BudgetSpent, Fleet, reference
+from busproof.bus.fleet import BudgetSpent, Fleet, reference
+from busproof.bus.warm import Warm
+from busproof.contract.catalogue import CORPUS, EXPLORE, HISTORY
 from busproof.mutant import mutants
-from busproof.pytest_run import PARTS, _joined
-from busproof.report import terminal
-from busproof.report.lines import Report
-from busproof.runner import (
+from busproof.pages.report import terminal
+from busproof.pages.report.lines import Report
+from busproof.play.explore import corpus
+from busproof.play.suite import rows_of
+from busproof.run.pytest_run import PARTS, _joined
+from busproof.run.runner import (
     BUDGET_SPENT,
     NOT_REACHED,
     RETOLD_PROGRAMS,
@@ -28,9 +30,7 @@ from busproof.runner import (
     _scripts_of,
     run_item,
 )
-from busproof.suite import rows_of
 from busproof.systems import SYSTEMS
-from busproof.warm import Warm
 
 
 def result(outcome: Outcome, why: str = "", check: str = "corpus") -> RowResult:

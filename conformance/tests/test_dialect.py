@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from busproof.explore.dialect import History, explained, of_two_minds, tried
-from busproof.explore.orders import Called
-from busproof.models.spec import Model
+from busproof.oracle.models.spec import Model
+from busproof.play.explore.dialect import History, explained, of_two_minds, tried
+from busproof.play.explore.orders import Called
 
 OPTIONS = {"order": ("oldest first", "newest first"), "kept": ("all", "three"), "empty": ("a list", "null", "absent")}
 ALL_DIALECTS = [dict(zip(OPTIONS, chosen, strict=True)) for chosen in itertools.product(*OPTIONS.values())]

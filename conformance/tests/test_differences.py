@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from busproof.models.spec import Above, Free, FreshId, Told, differs
+from busproof.oracle.models.spec import Above, Free, FreshId, Told, differs
 
 
 @given(st.lists(st.integers(), unique=True, min_size=1), st.data())

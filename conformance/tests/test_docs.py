@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from busproof import cli, known
-from busproof.catalogue import catalogue
-from busproof.fleet import reference
-from busproof.protocol import CONTRACTS
-from busproof.report import scoreboard
+from busproof import cli
+from busproof.bus.fleet import reference
+from busproof.contract import CONTRACTS
+from busproof.contract.catalogue import catalogue
+from busproof.pages.report import scoreboard
+from busproof.run import known
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(

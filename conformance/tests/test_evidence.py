@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from busproof.explore import corpus
-from busproof.explore.orders import Called
-from busproof.explore.script import Step, call
-from busproof.explore.search import Program
-from busproof.explore.stage import Mismatch
-from busproof.fleet import Fleet
-from busproof.models.spec import Difference, Refusal
-from busproof.report.terminal import EVENTS_SHOWN, _last
-from busproof.runner import run_item
-from busproof.scenarios.common import raced
-from busproof.suite import SCENARIOS, Ctx, Scenario
+from busproof.bus.fleet import Fleet
+from busproof.oracle.models.spec import Difference, Refusal
+from busproof.pages.report.terminal import EVENTS_SHOWN, _last
+from busproof.play.explore import corpus
+from busproof.play.explore.orders import Called
+from busproof.play.explore.script import Step, call
+from busproof.play.explore.search import Program
+from busproof.play.explore.stage import Mismatch
+from busproof.play.scenarios.common import raced
+from busproof.play.suite import SCENARIOS, Ctx, Scenario
+from busproof.run.runner import run_item
 from busproof.systems import SYSTEMS
 
 assert SYSTEMS  # all scripts are known

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from busproof.report import lines
+from busproof.pages.report import lines
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "conformance/examples/agent_bus_mcp"

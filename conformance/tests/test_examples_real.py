@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from busproof.report import lines
+from busproof.pages.report import lines
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SYSTEMS = {"naive_worker": "worker", "naive_comms": "comms", "litequeue": "worker", "simplebroker": "worker"}

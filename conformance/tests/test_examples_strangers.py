@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from busproof.report import lines
+from busproof.pages.report import lines
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from busproof import check, cli
+from busproof import cli
+from busproof.run import check
 
 
 def run(*argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -98,7 +99,7 @@ def test_a_fault_of_our_own_is_one_line_and_shows_its_place_if_asked(
         raise KeyError("no\x1bsuch")
 
     monkeypatch.setattr(cli, "_list", broken)
-    for module in ("busproof.explore.command", "buschaos.cli", "busspark.cli", "busproof.demo"):
+    for module in ("busproof.play.explore.command", "buschaos.cli", "busspark.cli", "busproof.run.demo"):
         monkeypatch.setattr(f"{module}.main", broken)
     for argv in (["list", "worker"], ["explore"], ["chaos"], ["audit"], ["demo"]):
         assert cli.main(argv) == 2
@@ -127,7 +128,7 @@ def test_a_reference_that_cannot_start_is_told_before_anything_is_judged(
 ) -> None:
     """A missing package would break every row, and none of them would say why."""
     program = f"exec:{sys.executable} -c \"raise SystemExit('no such package')\""
-    monkeypatch.setattr("busproof.check.reference", lambda system: program)
+    monkeypatch.setattr("busproof.run.check.reference", lambda system: program)
     assert cli.main(["check", "worker", "--out", str(tmp_path)]) == 2
     told = capsys.readouterr().err
     assert "the reference does not start" in told
@@ -174,7 +175,7 @@ def test_a_bus_whose_hello_is_nonsense_is_told_in_the_kits_own_words(tmp_path: P
 def test_the_version_is_told_without_loading_the_models() -> None:
     """The models of all systems take a second of a slow machine, and only commands that judge need them."""
     looked = "import sys; from busproof import cli\ntry: cli.main(['--version'])\nexcept SystemExit: pass\n"
-    heavy = "print([m for m in ('pydantic', 'hypothesis', 'pytest', 'busproof.protocol') if m in sys.modules])"
+    heavy = "print([m for m in ('pydantic', 'hypothesis', 'pytest', 'busproof.contract') if m in sys.modules])"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([sys.executable, "-c", looked + heavy], capture_output=True, text=True, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -16,15 +16,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from busproof.bus.fleet import Fleet, reference
 from busproof.cli import main
-from busproof.explore import command, corpus, script
-from busproof.explore.script import Step, Unresolved, call, changed, copied, resolve
-from busproof.explore.search import Program, invent, play
-from busproof.explore.shrink import shrink
-from busproof.explore.stage import Seen
-from busproof.fleet import Fleet, reference
-from busproof.models.spec import Above, plain
-from busproof.runner import run_item
+from busproof.oracle.models.spec import Above, plain
+from busproof.play.explore import command, corpus, script
+from busproof.play.explore.script import Step, Unresolved, call, changed, copied, resolve
+from busproof.play.explore.search import Program, invent, play
+from busproof.play.explore.shrink import shrink
+from busproof.play.explore.stage import Seen
+from busproof.run.runner import run_item
 from busproof.systems import SYSTEMS
 
 MUTANTS = Path(__file__).parents[1] / "mutants" / "worker"

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from busproof.adapters import faketime
-from busproof.adapters.base import DoorError
-from busproof.adapters.child import Child
-from busproof.adapters.doors import BusSpecError, open_door
-from busproof.adapters.faketime import LONG_AGO_MS, NOW_MS_MAX, Clock
-from busproof.doctor import examine
-from busproof.fleet import Fleet, reference
-from busproof.runner import RowResult, item_names, run_item
+from busproof.bus import faketime
+from busproof.bus.base import DoorError
+from busproof.bus.child import Child
+from busproof.bus.doors import BusSpecError, open_door
+from busproof.bus.faketime import LONG_AGO_MS, NOW_MS_MAX, Clock
+from busproof.bus.fleet import Fleet, reference
+from busproof.run.doctor import examine
+from busproof.run.runner import RowResult, item_names, run_item
 
 MINIMAL = Path(__file__).parents[1] / "examples/minimal_python"
 NO_CLOCK_SET = {'"clock": "manual"': '"clock": "wall"', ', "clock.set": clock_set': ""}

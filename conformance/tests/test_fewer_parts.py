@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from busproof.explore import corpus
-from busproof.explore.script import Step, call
-from busproof.fleet import Fleet
-from busproof.protocol import CONTRACTS
-from busproof.runner import run_item
+from busproof.bus.fleet import Fleet
+from busproof.contract import CONTRACTS
+from busproof.play.explore import corpus
+from busproof.play.explore.script import Step, call
+from busproof.run.runner import run_item
 from busproof.systems import SYSTEMS
 
 BUSES = {"worker": "WorkerBus", "comms": "CommsBus", "relay": "RelayBus", "timeline": "TimelineBus"}

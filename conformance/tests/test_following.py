@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from busproof.checks.extract import following
-from busproof.checks.extract.following import Following
-from busproof.checks.facts import Acked, Appended, Delivered, Fact, Hold, Read
+from busproof.oracle.checks.extract import following
+from busproof.oracle.checks.extract.following import Following
+from busproof.oracle.checks.facts import Acked, Appended, Delivered, Fact, Hold, Read
 
 Known = Appended | Acked | Read
 READERS = ("a", "b")

@@ -7,12 +7,12 @@ from contextlib import closing
 
 import pytest
 
-from busproof.fleet import Fleet
+from busproof.bus.fleet import Fleet
+from busproof.bus.warm import Warm
+from busproof.contract import CONTRACTS
+from busproof.contract.common import SESSION_METHODS
 from busproof.mutant import mutants
-from busproof.protocol import CONTRACTS
-from busproof.protocol.common import SESSION_METHODS
-from busproof.runner import run_item
-from busproof.warm import Warm
+from busproof.run.runner import run_item
 
 # The author of a new method writes it here, or says in the scenario what it changes.
 CHANGE_NO_ROW = {

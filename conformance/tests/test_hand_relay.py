@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from busproof.adapters.hand_relay import ODD_PROGRAM, RelayHand
+from busproof.bus.hand_relay import ODD_PROGRAM, RelayHand
 
 
 @contextlib.contextmanager

@@ -13,9 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from busproof.checks import Facts, extract, order, overall
-from busproof.checks.calls import NEVER
-from busproof.checks.facts import (
+from busproof.bus.fleet import Fleet, reference
+from busproof.bus.session import Session
+from busproof.contract.history import Recorder, read, scan
+from busproof.oracle.checks import Facts, extract, order, overall
+from busproof.oracle.checks.calls import NEVER
+from busproof.oracle.checks.facts import (
     About,
     Acked,
     Appended,
@@ -28,11 +31,8 @@ from busproof.checks.facts import (
     Read,
     Stored,
 )
-from busproof.fleet import Fleet, reference
-from busproof.history import Recorder, read, scan
-from busproof.session import Session
+from busproof.play.workload.worker import draw
 from busproof.systems import SYSTEMS, play, run_checks
-from busproof.workload.worker import draw
 
 CALLS = {"worker": 400, "comms": 600, "topics": 300}
 FAR = 10**6

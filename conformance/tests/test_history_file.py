@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from busproof.history import Broken, Event, HistoryError, Recorder, merge, read, scan
+from busproof.contract.history import Broken, Event, HistoryError, Recorder, merge, read, scan
 from busproof.systems import run_checks
 
 

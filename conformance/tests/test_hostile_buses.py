@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from busproof import cli
-from busproof.report import lines
+from busproof.pages.report import lines
 
 ENDS_IN_S = 600  # guards against a hang, on a machine with much else to do; most kinds need three
 AFTER_ALL_S = 60.0

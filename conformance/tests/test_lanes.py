@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from busproof.explore.lanes import CALLS_SHOWN, events_of
-from busproof.explore.orders import Called
-from busproof.explore.script import call
-from busproof.explore.search import Program
-from busproof.explore.stage import Mismatch
-from busproof.models.spec import Difference, Refusal
+from busproof.oracle.models.spec import Difference, Refusal
+from busproof.play.explore.lanes import CALLS_SHOWN, events_of
+from busproof.play.explore.orders import Called
+from busproof.play.explore.script import call
+from busproof.play.explore.search import Program
+from busproof.play.explore.stage import Mismatch
 
 
 def called(at: int | str, method: str, seen: object = None) -> Called:

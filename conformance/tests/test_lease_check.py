@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from busproof.checks import Facts
-from busproof.checks.calls import NEVER
-from busproof.checks.facts import Hold
+from busproof.oracle.checks import Facts
+from busproof.oracle.checks.calls import NEVER
+from busproof.oracle.checks.facts import Hold
 from busproof.systems import SYSTEMS
 
 LEASE_MS = 1_000

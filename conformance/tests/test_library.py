@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from busproof.doctor import examine
-from busproof.fleet import reference
+from busproof.bus.fleet import reference
 from busproof.oddities import library
 from busproof.oddities.library import Version, resets_wrongly
+from busproof.run.doctor import examine
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from busproof import check, cli
+from busproof import cli
 from busproof.mutant import mutants
-from busproof.report import lines
-from busproof.report import live as live_view
-from busproof.report.live import Live
+from busproof.pages.report import lines
+from busproof.pages.report import live as live_view
+from busproof.pages.report.live import Live
+from busproof.run import check
 from busproof.systems import SYSTEMS
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from busproof.catalogue import catalogue
-from busproof.explore import corpus
-from busproof.explore.search import play
-from busproof.explore.worker import SPECIFICATION
-from busproof.fleet import Fleet
+from busproof.bus.fleet import Fleet
+from busproof.contract.catalogue import catalogue
 from busproof.matrix import page as matrix_page
 from busproof.mutant import mutants
+from busproof.play.explore import corpus
+from busproof.play.explore.search import play
+from busproof.play.explore.worker import SPECIFICATION
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "conformance" / "measure"))

@@ -7,13 +7,13 @@ from typing import Any, cast
 
 import pytest
 
-from busproof.explore.comms import SPECIFICATION
-from busproof.explore.orders import Called
-from busproof.explore.script import call
-from busproof.explore.stage import Mismatch, Stage
-from busproof.explore.topics import SPECIFICATION as TOPICS
-from busproof.models.comms import CommsModel
-from busproof.models.spec import Difference, Refusal
+from busproof.oracle.models.comms import CommsModel
+from busproof.oracle.models.spec import Difference, Refusal
+from busproof.play.explore.comms import SPECIFICATION
+from busproof.play.explore.orders import Called
+from busproof.play.explore.script import call
+from busproof.play.explore.stage import Mismatch, Stage
+from busproof.play.explore.topics import SPECIFICATION as TOPICS
 from busproof.words import shortened
 
 NOW_MS = 1_768_053_600_000

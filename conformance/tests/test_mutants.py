@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from busproof.catalogue import catalogue
-from busproof.fleet import Fleet
+from busproof.bus.fleet import Fleet
+from busproof.bus.warm import Warm
+from busproof.contract.catalogue import catalogue
 from busproof.mutant import Mutant, mutants
-from busproof.runner import RowResult, run_item
+from busproof.run.runner import RowResult, run_item
 from busproof.systems import SYSTEMS
-from busproof.warm import Warm
 
 ALL = [pytest.param(mutant, id=f"{system}-{mutant.name}") for system in SYSTEMS for mutant in mutants(system).values()]
 # Of an item, roughly, in scenarios.

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from busproof.adapters.doors import BusSpecError, open_door
-from busproof.catalogue import catalogue
-from busproof.explore import corpus
-from busproof.fleet import Fleet, reference
+from busproof.bus.doors import BusSpecError, open_door
+from busproof.bus.fleet import Fleet, reference
+from busproof.bus.warm import Warm
+from busproof.contract.catalogue import catalogue
 from busproof.mutant import Mutant, mutants
-from busproof.runner import run_item
+from busproof.play.explore import corpus
+from busproof.run.runner import run_item
 from busproof.systems import SYSTEMS
-from busproof.warm import Warm
 
 SCRIPTS = (
     *("a_fork_goes_on", "sent_twice", "consumers_have_one_name", "program_01"),

@@ -6,10 +6,10 @@ import io
 from contextlib import closing
 from typing import Any
 
-from busproof.fleet import Fleet, reference
-from busproof.report import terminal
-from busproof.report.lines import Report
-from busproof.runner import run_item
+from busproof.bus.fleet import Fleet, reference
+from busproof.pages.report import terminal
+from busproof.pages.report.lines import Report
+from busproof.run.runner import run_item
 
 
 def verdict_of(*rows: tuple[str, str, str, str]) -> str:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from busproof.adapters.base import Door
-from busproof.fleet import Fleet, reference
+from busproof.bus.base import Door
+from busproof.bus.fleet import Fleet, reference
 from busproof.oddities.examine import examine
-from busproof.suite import T0_MS
+from busproof.play.suite import T0_MS
 
 DAY_MS = 24 * 3_600_000
 ARTIFACT = ".claude/artifacts/bob/t/result.json"

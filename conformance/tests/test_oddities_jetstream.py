@@ -12,11 +12,11 @@ import pytest
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig
 
-from busproof import doctor
-from busproof.adapters.nats import NatsServer
-from busproof.fleet import Fleet, reference
+from busproof.bus.fleet import Fleet, reference
+from busproof.bus.nats import NatsServer
 from busproof.oddities import jetstream
-from busproof.scenarios.timeline.common import request
+from busproof.play.scenarios.timeline.common import request
+from busproof.run import doctor
 
 
 @pytest.fixture

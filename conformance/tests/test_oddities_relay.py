@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from busproof.fleet import Fleet
+from busproof.bus.fleet import Fleet
 from busproof.oddities.examine import examine_folder
-from busproof.runner import run_item
+from busproof.run.runner import run_item
 
 GOOD, OLD_NS = "1700000000000000000-0000abcd.msg", 1_700_000_000_000_000_000
 

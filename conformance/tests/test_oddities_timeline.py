@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from busproof.fleet import Fleet, reference
+from busproof.bus.fleet import Fleet, reference
 from busproof.oddities import timeline
-from busproof.scenarios.timeline.common import request
+from busproof.play.scenarios.timeline.common import request
 
 
 @pytest.fixture(scope="module")

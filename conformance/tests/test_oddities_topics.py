@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from busproof.adapters.base import Door
-from busproof.fleet import Fleet
+from busproof.bus.base import Door
+from busproof.bus.fleet import Fleet
+from busproof.contract.topics import DB_NAME
 from busproof.oddities.examine import examine
-from busproof.protocol.topics import DB_NAME
 
 REFERENCE = f"mcp:{sys.executable} -m refbus.topics.mcp.server"
 DAY_MS = 24 * 60 * 60 * 1000

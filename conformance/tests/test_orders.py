@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from busproof.explore.orders import Called, after, played
-from busproof.models.spec import Model
+from busproof.oracle.models.spec import Model
+from busproof.play.explore.orders import Called, after, played
 
 PARTS = 2  # of a call: its look, and its act
 

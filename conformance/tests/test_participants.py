@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from busproof.adapters.sqlite_comms import CommsParticipant
-from busproof.adapters.sqlite_topics import TopicsParticipant
+from busproof.bus.sqlite_comms import CommsParticipant
+from busproof.bus.sqlite_topics import TopicsParticipant
 
 CALLS = 25
 

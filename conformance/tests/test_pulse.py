@@ -7,7 +7,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from busproof.explore.pulse import PAUSE_S_MAX, Pulse
+from busproof.play.explore.pulse import PAUSE_S_MAX, Pulse
 
 
 @given(st.lists(st.floats(0.01, 2 * PAUSE_S_MAX), min_size=1, max_size=20))

@@ -4,18 +4,18 @@ import time
 
 import pytest
 
-from busproof.adapters.base import Refused
-from busproof.catalogue import catalogue
-from busproof.explore.script import Step, call
-from busproof.explore.search import play
-from busproof.fleet import Fleet
+from busproof.bus.base import Refused
+from busproof.bus.fleet import Fleet
+from busproof.bus.warm import Warm
+from busproof.contract.catalogue import catalogue
 from busproof.mutant import mutants
-from busproof.runner import run_item
-from busproof.scenarios import common
-from busproof.scenarios.common import raced
-from busproof.suite import stage
+from busproof.play.explore.script import Step, call
+from busproof.play.explore.search import play
+from busproof.play.scenarios import common
+from busproof.play.scenarios.common import raced
+from busproof.play.suite import stage
+from busproof.run.runner import run_item
 from busproof.systems import SYSTEMS
-from busproof.warm import Warm
 
 # These look and act without a pause between: their windows are as wide as code makes them.
 LOOKERS = [

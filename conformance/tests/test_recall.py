@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from busproof.explore.drawing import FOLDERS
-from busproof.explore.recall import Recall
-from busproof.explore.script import Step, call
-from busproof.explore.search import play, search
-from busproof.explore.stage import Stage
-from busproof.explore.worker import SPECIFICATION
-from busproof.fleet import Fleet, reference
-from busproof.warm import Warm
+from busproof.bus.fleet import Fleet, reference
+from busproof.bus.warm import Warm
+from busproof.play.explore.drawing import FOLDERS
+from busproof.play.explore.recall import Recall
+from busproof.play.explore.script import Step, call
+from busproof.play.explore.search import play, search
+from busproof.play.explore.stage import Stage
+from busproof.play.explore.worker import SPECIFICATION
 
 OPENED = [Step("open", 0, name="o0"), Step("open", 1, name="o1")]
 POLLED = call(0, "poll", agent_id="bob")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from busproof.catalogue import catalogue
-from busproof.explore import corpus
-from busproof.fleet import Fleet
-from busproof.runner import run_item
+from busproof.bus.fleet import Fleet
+from busproof.bus.warm import Warm
+from busproof.contract.catalogue import catalogue
+from busproof.play.explore import corpus
+from busproof.run.runner import run_item
 from busproof.systems import SYSTEMS
-from busproof.warm import Warm
 
 OTHERWISE = Path(__file__).parent / "relay_otherwise.py"
 ELSEWHERE = Path(__file__).parents[1] / "choices" / "relay" / "the_ledger_is_elsewhere.py"

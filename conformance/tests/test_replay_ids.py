@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from busproof.replay import _chosen, _with
+from busproof.run.replay import _chosen, _with
 
 
 def test_ids_of_the_report_are_those_of_today_wherever_they_stand() -> None:

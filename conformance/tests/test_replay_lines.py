@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from busproof import cli
-from busproof.fleet import reference
+from busproof.bus.fleet import reference
 from busproof.mutant import mutants
-from busproof.report.terminal import replay_command
+from busproof.pages.report.terminal import replay_command
 
 # One of each kind: a scenario with options at open, in a mixed fleet as well; the history; the corpus.
 FAILURES = [

@@ -10,9 +10,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from busproof.report import html, lines
-from busproof.report.swimlane import picture
-from busproof.runner import RowResult
+from busproof.pages.report import html, lines
+from busproof.pages.report.swimlane import picture
+from busproof.run.runner import RowResult
 
 EVIL = "</svg><script>alert(1)</script>&\"'"
 TEXTS = st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc")), max_size=20) | st.just(EVIL)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from busproof.explore import retold
-from busproof.explore.script import Step, call, to_line
-from busproof.explore.search import play
-from busproof.fleet import Fleet, reference
+from busproof.bus.fleet import Fleet, reference
+from busproof.bus.warm import Warm
+from busproof.play.explore import retold
+from busproof.play.explore.script import Step, call, to_line
+from busproof.play.explore.search import play
 from busproof.systems import SYSTEMS
-from busproof.warm import Warm
 
 FORGETS_CURSORS = """
 from refbus.driver import serve

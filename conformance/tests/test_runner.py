@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from busproof import runner, systems
-from busproof.adapters.base import Lost, Refused
-from busproof.catalogue import catalogue
-from busproof.checks import Verdict, Witness
-from busproof.fleet import BudgetSpent, Fleet
-from busproof.runner import RowResult, run_item
-from busproof.scenarios.common import raced
-from busproof.suite import SCENARIOS, Ctx, Scenario, stage
+from busproof import systems
+from busproof.bus.base import Lost, Refused
+from busproof.bus.fleet import BudgetSpent, Fleet
+from busproof.contract.catalogue import catalogue
+from busproof.oracle.checks import Verdict, Witness
+from busproof.play.scenarios.common import raced
+from busproof.play.suite import SCENARIOS, Ctx, Scenario, stage
+from busproof.run import runner
+from busproof.run.runner import RowResult, run_item
 from busproof.systems import SYSTEMS, play
 
 assert SYSTEMS  # all scripts are known
@@ -209,7 +210,7 @@ def test_a_witness_of_another_rows_sentence_fails_that_row_alone(
             for one in systems.run_checks(lines)
         ]
 
-    monkeypatch.setattr("busproof.runner.run_checks", run_checks)
+    monkeypatch.setattr("busproof.run.runner.run_checks", run_checks)
     results = run_item(fleet, "history")
     assert {result.requirement for result in results if result.outcome == "fail"} == failed
     assert {result.outcome for result in results if result.requirement == "worker.log.06"} == {
@@ -236,7 +237,7 @@ def test_a_history_with_a_garbage_line_decides_nothing(fleet: Fleet, monkeypatch
         into.write_text("".join([first, "this is no event\n", second, *rest]))
         return into
 
-    monkeypatch.setattr("busproof.runner.play", played)
+    monkeypatch.setattr("busproof.run.runner.play", played)
     outcomes = {result.requirement: result.outcome for result in run_item(fleet, "history")}
     assert outcomes["worker.log.06"] == "inconclusive"
     assert set(outcomes.values()) <= {"inconclusive", "not-applicable"}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from busproof import scratch
+from busproof.bus import scratch
 
 
 def test_the_folder_is_where_the_user_says_and_goes_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

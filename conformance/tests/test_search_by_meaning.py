@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from busproof.fleet import Fleet, reference
-from busproof.runner import item_names, run_item
-from busproof.warm import Warm
+from busproof.bus.fleet import Fleet, reference
+from busproof.bus.warm import Warm
+from busproof.run.runner import item_names, run_item
 
 ITEMS = [item for item in item_names("topics") if item.startswith("search.")]
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from busproof.fleet import Fleet
+from busproof.bus.fleet import Fleet
+from busproof.bus.warm import Warm
 from busproof.mutant import mutants
-from busproof.runner import RowResult, run_item
-from busproof.warm import Warm
+from busproof.run.runner import RowResult, run_item
 
 ROOT = Path(__file__).parents[1]
 

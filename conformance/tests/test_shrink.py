@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from busproof.explore.orders import Called
-from busproof.explore.script import Step, call, resolve
-from busproof.explore.search import Program
-from busproof.explore.shrink import TRIES_MAX, shrink, simpler_than
-from busproof.explore.stage import Mismatch
-from busproof.models.spec import Difference
+from busproof.oracle.models.spec import Difference
+from busproof.play.explore.orders import Called
+from busproof.play.explore.script import Step, call, resolve
+from busproof.play.explore.search import Program
+from busproof.play.explore.shrink import TRIES_MAX, shrink, simpler_than
+from busproof.play.explore.stage import Mismatch
 
 
 def json_of(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[Any]:

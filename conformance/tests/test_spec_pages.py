@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from busproof.catalogue import catalogue
-from busproof.protocol import CONTRACTS
+from busproof.contract import CONTRACTS
+from busproof.contract.catalogue import catalogue
 
 SPEC = Path(__file__).parents[2] / "docs" / "spec"
 CODE = re.compile(r"\b[WCRTB]\d+\b")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from busproof.models.timeline import TimelineModel
-from busproof.models.timeline_keys import VARIANTS, NoKey, dimensions, filter_subjects, key_of, matches, subject
+from busproof.oracle.models.timeline import TimelineModel
+from busproof.oracle.models.timeline_keys import VARIANTS, NoKey, dimensions, filter_subjects, key_of, matches, subject
 
 ODD = st.sampled_from(["main", "Main", "main ", "a.b", "a_b", "a%2Eb", "*", ">", "caf\u00e9", "cafe\u0301", " ", "0"])
 NAMES = ODD | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from busproof.models.spec import Refusal, plain
-from busproof.models.topics import TopicsModel
-from busproof.models.topics_looks import Peers, Results, is_snippet
-from busproof.protocol import CONTRACTS
+from busproof.contract import CONTRACTS
+from busproof.oracle.models.spec import Refusal, plain
+from busproof.oracle.models.topics import TopicsModel
+from busproof.oracle.models.topics_looks import Peers, Results, is_snippet
 
 READY = st.sampled_from(["ann", "bob", "cy"])
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from busproof.adapters.base import Refused
-from busproof.workload.common import Step
-from busproof.workload.topics import play_step
+from busproof.bus.base import Refused
+from busproof.play.workload.common import Step
+from busproof.play.workload.topics import play_step
 
 SYNC = Step("sync", {"topic": "north", "outbox": [], "again": False, "wait_seconds": 0, "max_items": 1})
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from busproof.explore import values
-from busproof.explore.search import play
-from busproof.explore.shrink import shrink
-from busproof.fleet import Fleet, reference
+from busproof.bus.fleet import Fleet, reference
+from busproof.bus.warm import Warm
+from busproof.play.explore import values
+from busproof.play.explore.search import play
+from busproof.play.explore.shrink import shrink
 from busproof.systems import SYSTEMS
-from busproof.warm import Warm
 
 ROUNDS_NUMBERS = """
 from refbus.driver import serve

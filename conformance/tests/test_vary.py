@@ -8,9 +8,9 @@ from functools import partial
 
 import pytest
 
-from busproof.explore import corpus
-from busproof.explore.script import Step, call, to_line
-from busproof.explore.vary import LOOK_ALIKE, interrupted, renamed, there_and_back
+from busproof.play.explore import corpus
+from busproof.play.explore.script import Step, call, to_line
+from busproof.play.explore.vary import LOOK_ALIKE, interrupted, renamed, there_and_back
 from busproof.systems import SYSTEMS
 
 T0_MS = 1_768_053_600_000

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from busproof.adapters.base import Lost
-from busproof.adapters.child import Child
-from busproof.adapters.forked import Forked
-from busproof.fleet import open_door, reference
-from busproof.warm import Warm
+from busproof.bus.base import Lost
+from busproof.bus.child import Child
+from busproof.bus.fleet import open_door, reference
+from busproof.bus.forked import Forked
+from busproof.bus.warm import Warm
 
 SAYS = """
 import os, sys
@@ -219,7 +219,7 @@ def test_how_it_ended_is_waited_for_when_its_pipes_end_first(
     warm: Warm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The warm process stands still meanwhile, so it has told no end when the pipes have ended."""
-    monkeypatch.setattr("busproof.adapters.child.SLICE_S", 30.0)
+    monkeypatch.setattr("busproof.bus.child.SLICE_S", 30.0)
     program = tmp_path / "waits.py"
     program.write_text("import os, time\nprint(os.getppid(), flush=True)\ntime.sleep(600)\n")
     child = Child(argv(warm, program))

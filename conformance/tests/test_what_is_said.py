@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from busproof.explore import corpus
-from busproof.explore.script import Step
-from busproof.models.worker_state import Options
-from busproof.protocol import CONTRACTS
+from busproof.contract import CONTRACTS
+from busproof.oracle.models.worker_state import Options
+from busproof.play.explore import corpus
+from busproof.play.explore.script import Step
 from busproof.systems import SYSTEMS
 
 # Where a script cannot, or need not, say it; and why.

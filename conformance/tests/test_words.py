@@ -6,8 +6,8 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from busproof.report import terminal
-from busproof.report.lines import Report
+from busproof.pages.report import terminal
+from busproof.pages.report.lines import Report
 from busproof.words import one_line, printable
 
 ANYTHING = st.text(st.characters())  # half surrogates, too

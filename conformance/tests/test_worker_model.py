@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from busproof.models.spec import Above, AnyOrder, FreshId, Json, Refusal, Told, differs, same_json
-from busproof.models.worker import LOST, WorkerModel
-from busproof.models.worker_parts import JsonText, Lines
-from busproof.models.worker_values import depth, holds, tokens
+from busproof.oracle.models.spec import Above, AnyOrder, FreshId, Json, Refusal, Told, differs, same_json
+from busproof.oracle.models.worker import LOST, WorkerModel
+from busproof.oracle.models.worker_parts import JsonText, Lines
+from busproof.oracle.models.worker_values import depth, holds, tokens
 
 T0_MS = 1_768_053_600_000
 LIMITS = {"name_bytes_max": 200, "text_chars_max": 1024}

@@ -19,10 +19,10 @@ from comms_rate import UNLIMITED
 from compare import verdict
 from crew import Crew, Stalled, Watch, context, crew, is_wanted
 
-from busproof.adapters.python import PythonDoor
-from busproof.checks import overall
-from busproof.history import Recorder, merge, scan
-from busproof.session import Session
+from busproof.bus.python import PythonDoor
+from busproof.bus.session import Session
+from busproof.contract.history import Recorder, merge, scan
+from busproof.oracle.checks import overall
 from refbus.comms.bus import CommsBus
 
 Call = Callable[..., dict[str, Any]]

@@ -20,13 +20,7 @@ JOIN_LIMIT_S = 30.0
 context = multiprocess.get_context("forkserver")
 # The fork server leaves out modules that cannot be imported here.
 context.set_forkserver_preload(
-    [
-        "refbus.comms.bus",
-        "refbus.timeline.bus",
-        "refbus.timeline.jetstream",
-        "busproof.session",
-        "busproof.adapters.mcp",
-    ]
+    ["refbus.comms.bus", "refbus.timeline.bus", "refbus.timeline.jetstream", "busproof.bus.session", "busproof.bus.mcp"]
 )
 
 

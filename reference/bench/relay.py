@@ -30,7 +30,7 @@ import crew
 import inotify_simple
 import msgspec
 
-from busproof.history import Event, Recorder, merged, read, write
+from busproof.contract.history import Event, Recorder, merged, read, write
 from refbus.kernel import msgfile
 from refbus.kernel.msgfile import Message
 from refbus.relay import names, tree

@@ -10,8 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from busproof.adapters.mcp import McpDoor
-from busproof.protocol.topics import DB_NAME
+from busproof.bus.mcp import McpDoor
+from busproof.contract.topics import DB_NAME
 from refbus.topics.bus import TopicsBus
 
 SERVER = [sys.executable, "-m", "refbus.topics.mcp.server"]

@@ -24,12 +24,12 @@ from typing import Any
 from crew import Crew, Stalled, Watch, context, crew, is_wanted
 from topics_doors import SERVER
 
-from busproof.adapters.base import Refused
-from busproof.adapters.mcp import McpDoor
-from busproof.checks import overall
-from busproof.history import Recorder, merge, scan
-from busproof.protocol.topics import DB_NAME
-from busproof.session import Session
+from busproof.bus.base import Refused
+from busproof.bus.mcp import McpDoor
+from busproof.bus.session import Session
+from busproof.contract.history import Recorder, merge, scan
+from busproof.contract.topics import DB_NAME
+from busproof.oracle.checks import overall
 from busproof.systems import run_checks
 from refbus.topics.bus import TopicsBus
 

@@ -12,7 +12,7 @@ from compare import verdict
 from topics_doors import door
 from topics_wakeup import quantiles
 
-from busproof.adapters.mcp import McpDoor
+from busproof.bus.mcp import McpDoor
 
 BAR_MS = 20.0
 EVERY_S = 0.1

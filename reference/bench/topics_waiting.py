@@ -14,7 +14,7 @@ from typing import Any
 from compare import verdict
 from topics_doors import Crowd, crowd
 
-from busproof.protocol.topics import DB_NAME
+from busproof.contract.topics import DB_NAME
 from refbus.topics.bus import TopicsBus
 
 BAR = 2.0

@@ -8,10 +8,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from busproof.checks import Verdict, overall
-from busproof.history import HistoryError
+from busproof.contract.history import HistoryError
 from busproof.oddities.examine import Findings
 from busproof.oddities.jetstream import Unreachable
+from busproof.oracle.checks import Verdict, overall
 from busproof.words import say
 from busspark import telling
 from busspark.compact import is_compact, runs_of, systems_of

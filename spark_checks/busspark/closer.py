@@ -14,8 +14,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from busproof.checks import Check, Facts, Verdict, content, lease
-from busproof.checks.facts import FACTS, About, Malformed
+from busproof.oracle.checks import Check, Facts, Verdict, content, lease
+from busproof.oracle.checks.facts import FACTS, About, Malformed
 from busspark.known import KNOWN
 from busspark.narrow.database import opened
 from busspark.narrow.judge import can_judge, look

@@ -2,9 +2,9 @@
 
     DIR/SYSTEM/STREAM/part-N.parquet      a column for each field of the stream's fact, and `run`
 
-Facts are taken once, here, by the extraction that each system has (`busproof.checks.extract`), in the order of the
-history and in memory that does not grow with it. A row's times are indexes of the history, so a witness can be shown
-from the file that `about` names. `about` is written last: a folder without it is not finished.
+Facts are taken once, here, by the extraction that each system has (`busproof.oracle.checks.extract`), in the order of
+the history and in memory that does not grow with it. A row's times are indexes of the history, so a witness can be
+shown from the file that `about` names. `about` is written last: a folder without it is not finished.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from busproof.checks.extract import extract_into
-from busproof.checks.facts import FACTS, STREAM, About, Fact
-from busproof.checks.integrity import Integrity, apart
-from busproof.history import Event, HistoryError, merged, scan
+from busproof.contract.history import Event, HistoryError, merged, scan
+from busproof.oracle.checks.extract import extract_into
+from busproof.oracle.checks.facts import FACTS, STREAM, About, Fact
+from busproof.oracle.checks.integrity import Integrity, apart
 from busproof.systems import SYSTEMS
 
 ROWS_HELD = 5_000  # of one stream as objects, few enough for a core's cache

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from busproof.history import HistoryError
+from busproof.contract.history import HistoryError
 from busproof.words import say
 from busspark.compact import compact
 from busspark.sources import histories

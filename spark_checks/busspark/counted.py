@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from busproof.checks import Check, Verdict, export
-from busproof.checks.facts import About
-from busproof.checks.verdict import NOTHING
+from busproof.oracle.checks import Check, Verdict, export
+from busproof.oracle.checks.facts import About
+from busproof.oracle.checks.verdict import NOTHING
 from busspark.known import KNOWN
 
 

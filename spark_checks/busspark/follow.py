@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from busproof.checks import Verdict, Witness
+from busproof.oracle.checks import Verdict, Witness
 from busproof.words import say
 from busspark import telling
 from busspark.compact import compact

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from busproof.checks import Check, Facts, Verdict, export, integrity, lease, order, untold
-from busproof.checks.facts import FACTS, About, Export, Fact
+from busproof.oracle.checks import Check, Facts, Verdict, export, integrity, lease, order, untold
+from busproof.oracle.checks.facts import FACTS, About, Export, Fact
 from busproof.systems import SYSTEMS
 from busspark.closer import Closer
 from busspark.compact import current

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from busproof.checks import Check, acks, content, dead_letters, durable, export, lease, order, polls, receives, syncs
+from busproof.oracle.checks import (
+    Check,
+    acks,
+    content,
+    dead_letters,
+    durable,
+    export,
+    lease,
+    order,
+    polls,
+    receives,
+    syncs,
+)
 from busspark.narrow import acks as narrow_acks
 from busspark.narrow import content as narrow_content
 from busspark.narrow import durable as narrow_durable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
-from busproof.checks.facts import Fact
+from busproof.oracle.checks.facts import Fact
 
 _TYPES = {int: LongType(), str: StringType(), bool: BooleanType()}
 

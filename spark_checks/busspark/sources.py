@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from glob import glob, has_magic
 from pathlib import Path
 
-from busproof.history import HistoryError
+from busproof.contract.history import HistoryError
 from busspark.compact import compact, is_compact
 
 ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst")

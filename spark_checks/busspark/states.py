@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from busproof.contract import CONTRACTS
 from busproof.oddities import jetstream
 from busproof.oddities.examine import Findings, in_files, in_server, in_store, store_in
 from busproof.oddities.library import is_database
 from busproof.oddities.lines import odd_lines
-from busproof.protocol import CONTRACTS
 
 NUMBERS = {"seq": "as an export of a worker bus", "audit_seq": "as the audit trail of a comms bus"}
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from busproof.checks import Verdict, Witness
-from busproof.checks.facts import About
-from busproof.history import Event, merged, scan
+from busproof.contract.history import Event, merged, scan
 from busproof.oddities.examine import Findings
+from busproof.oracle.checks import Verdict, Witness
+from busproof.oracle.checks.facts import About
 from busproof.words import one_line, say
 from busspark.compact import runs_of
 from busspark.twin import Run

@@ -1,4 +1,4 @@
-"""The Python engine: the checks of `busproof.checks` on compact streams, one run after the other.
+"""The Python engine: the checks of `busproof.oracle.checks` on compact streams, one run after the other.
 
 A small run is judged in memory. In a large one the checks are shown only the rows that can matter (`narrow`).
 """
@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 import pyarrow.parquet as pq
 
-from busproof.checks import Facts, Verdict, judge_facts
-from busproof.checks.facts import FACTS
+from busproof.oracle.checks import Facts, Verdict, judge_facts
+from busproof.oracle.checks.facts import FACTS
 from busproof.systems import SYSTEMS
 from busspark.compact import runs_of, systems_of
 from busspark.narrow.judge import can_judge

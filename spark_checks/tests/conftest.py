@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from busproof.fleet import Fleet, reference
+from busproof.bus.fleet import Fleet, reference
 from busproof.systems import play
 from busspark.session import spark_session
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from busproof.history import STATE_OPS
+from busproof.contract.history import STATE_OPS
 
 Events = list[dict[str, Any]]
 

@@ -14,9 +14,9 @@ import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway
 from pyspark.sql import SparkSession
 
-from busproof.checks import Verdict
-from busproof.fleet import Fleet, reference
-from busproof.history import scan
+from busproof.bus.fleet import Fleet, reference
+from busproof.contract.history import scan
+from busproof.oracle.checks import Verdict
 from busproof.systems import play, run_checks
 from busspark.cli import main
 from busspark.errors import EngineError

@@ -11,8 +11,8 @@ import pytest
 from backports import zstd
 from spark_checks.tests.damage import Events, events_of
 
-from busproof.checks import Facts, extract
-from busproof.history import HistoryError, merge, read
+from busproof.contract.history import HistoryError, merge, read
+from busproof.oracle.checks import Facts, extract
 from busproof.systems import SYSTEMS
 from busspark import compact as compacting
 from busspark import twin

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from busproof.checks import overall
+from busproof.oracle.checks import overall
 from busspark.cli import main
 from busspark.follow import follow
 

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from busproof.checks import Check, Facts, lease
-from busproof.checks.facts import FACTS, About, Delivered, Hold
+from busproof.oracle.checks import Check, Facts, lease
+from busproof.oracle.checks.facts import FACTS, About, Delivered, Hold
 from busproof.systems import SYSTEMS
 from busspark.compact import compact
 from busspark.generate.logs import Logs

@@ -12,10 +12,10 @@ from pathlib import Path
 import nats
 import pytest
 
-from busproof.adapters.base import Door
-from busproof.adapters.nats import NatsServer
-from busproof.fleet import Fleet, reference
-from busproof.scenarios.timeline.common import request
+from busproof.bus.base import Door
+from busproof.bus.fleet import Fleet, reference
+from busproof.bus.nats import NatsServer
+from busproof.play.scenarios.timeline.common import request
 from busspark.cli import main
 
 Told = Callable[..., tuple[int, str]]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from busproof.checks import overall
-from busproof.history import scan
+from busproof.contract.history import scan
+from busproof.oracle.checks import overall
 from busproof.systems import run_checks
 from busspark import closer, twin
 from busspark.compact import compact

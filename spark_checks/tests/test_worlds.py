@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 from spark_checks.tests import damage
 from spark_checks.tests.damage import CUTS, FILES, Damage, events_of, written
 
-from busproof.checks import Verdict, overall
-from busproof.fleet import Fleet
-from busproof.history import scan
+from busproof.bus.fleet import Fleet
+from busproof.contract.history import scan
 from busproof.mutant import mutants
+from busproof.oracle.checks import Verdict, overall
 from busproof.systems import play
 from busproof.systems import run_checks as run_in_python
 from busspark import twin

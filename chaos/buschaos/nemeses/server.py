@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from buschaos.plan import ServerDeath
-from busproof.adapters.nats import NatsServer
-from busproof.history import Recorder
+from busproof.bus.nats import NatsServer
+from busproof.contract.history import Recorder
 
 SCHEME = "nats:"
 KILL = "kill_server"  # a nemesis event

@@ -36,8 +36,8 @@ from buschaos.nemeses.notify import Gone, Listener, Stopped
 from buschaos.tape import step
 from buschaos.tape.image import is_derived
 from buschaos.tape.step import Step
-from busproof.adapters.base import Door
-from busproof.adapters.child import MARK, Child, Household, carries
+from busproof.bus.base import Door
+from busproof.bus.child import MARK, Child, Household, carries
 
 LAUNCH_LIMIT_S = 20.0
 SETTLE_S = 0.05  # a call that blocks for longer than this (a lock) will not change the file before it is let in

@@ -11,11 +11,11 @@ from typing import Any
 from buschaos.operations import Operation, Prepare, Prepared
 from buschaos.plan import Call, Role
 from buschaos.state import Evidence, Problem, Promise
-from busproof.adapters.base import Refused
-from busproof.fleet import Fleet
-from busproof.history import Event, Recorder
-from busproof.protocol import HelloReply
-from busproof.session import Session
+from busproof.bus.base import Refused
+from busproof.bus.fleet import Fleet
+from busproof.bus.session import Session
+from busproof.contract import HelloReply
+from busproof.contract.history import Event, Recorder
 
 
 class Memory:

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from busproof.adapters.sqlite_comms import DELIVERIES, FAILURES_MAX, VISIBILITY_MS, iso
+from busproof.bus.sqlite_comms import DELIVERIES, FAILURES_MAX, VISIBILITY_MS, iso
 from busproof.oddities.common import SHOWN, some
 from busproof.oddities.lines import odd_lines
 

@@ -11,8 +11,8 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from busproof.contract import CONTRACTS
 from busproof.oddities import jetstream, library
-from busproof.protocol import CONTRACTS
 from busproof.systems import SYSTEMS
 from busproof.words import one_line, say
 

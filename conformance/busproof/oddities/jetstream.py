@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
+from busproof.contract import CONTRACTS
 from busproof.oddities import timeline
-from busproof.protocol import CONTRACTS
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg

@@ -12,8 +12,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from busproof.models.relay_text import FILE_NAME, is_agent_name, parsed
 from busproof.oddities.common import some
+from busproof.oracle.models.relay_text import FILE_NAME, is_agent_name, parsed
 
 SETTLE_MS, HALF_MS = 100, 30_000
 MESSAGE_BYTES_MAX = 1_048_576

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Any
 
-from busproof.protocol.common import SESSION_METHODS, Contract, Empty, Params, Reply, methods
+from busproof.contract.common import SESSION_METHODS, Contract, Empty, Params, Reply, methods
 
 
 class NoteParams(Params):

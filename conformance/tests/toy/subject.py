@@ -12,9 +12,9 @@ from buschaos.operations import Operation
 from buschaos.plan import Call, Role
 from buschaos.state import Evidence, Problem, Promise
 from buschaos.subjects.base import Memory, Repertoire, Subject, Truth
-from busproof.history import Event
-from busproof.protocol import HelloReply
-from busproof.session import Session
+from busproof.bus.session import Session
+from busproof.contract import HelloReply
+from busproof.contract.history import Event
 
 
 class Writer(Role):

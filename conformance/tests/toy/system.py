@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from buschaos.subjects import SUBJECTS
-from busproof.checks import durable
-from busproof.checks.calls import Call
-from busproof.checks.extract.source import Fact, Source, as_row, first, text
-from busproof.checks.facts import Appended, Stored
-from busproof.history import Recorder
-from busproof.session import Session
-from busproof.suite import SCENARIOS, Ctx, scenario
+from busproof.bus.session import Session
+from busproof.contract.history import Recorder
+from busproof.oracle.checks import durable
+from busproof.oracle.checks.calls import Call
+from busproof.oracle.checks.extract.source import Fact, Source, as_row, first, text
+from busproof.oracle.checks.facts import Appended, Stored
+from busproof.play.suite import SCENARIOS, Ctx, scenario
+from busproof.play.workload.common import PHASES, Plan, Step, Workload
 from busproof.systems import System, register
-from busproof.workload.common import PHASES, Plan, Step, Workload
 from toy.contract import CONTRACT
 from toy.subject import SUBJECT
 

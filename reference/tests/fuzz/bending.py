@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping, Mutable
 from pathlib import Path
 from typing import Any
 
-import busproof.explore
-from busproof.explore.script import Step, load
-from busproof.protocol.common import Method
+import busproof.play.explore
+from busproof.contract.common import Method
+from busproof.play.explore.script import Step, load
 
-CORPUS = Path(busproof.explore.__file__).parents[1] / "corpus"
+CORPUS = Path(busproof.play.explore.__file__).parents[1] / "corpus"
 REMEMBERED = 20  # values of a name
 SHORT = {"wait_ms": 1, "wait_seconds": 0, "timeout_ms": 1, "timeout_seconds": 0.001}  # waits: longer ones take long
 LONG = 10**9  # beyond what any bus may accept

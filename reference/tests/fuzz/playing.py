@@ -21,9 +21,9 @@ from typing import Any
 from reference.tests.fuzz.bending import Bender
 from reference.tests.fuzz.watching import Watch
 
-from busproof.adapters.child import Child
-from busproof.adapters.hand_relay import RelayHand
-from busproof.protocol import CONTRACTS
+from busproof.bus.child import Child
+from busproof.bus.hand_relay import RelayHand
+from busproof.contract import CONTRACTS
 
 ANSWER_S = 120.0  # a call that takes as long hangs, on any machine
 DRIVER, SERVER = ("-m", "refbus.driver"), ("-m", "refbus.topics.mcp.server")

@@ -17,7 +17,7 @@ from reference.tests.fuzz import playing
 from reference.tests.fuzz.browsing import web
 from reference.tests.fuzz.playing import Fault, Tally, mcp, stdio
 
-from busproof.adapters.base import Lost
+from busproof.bus.base import Lost
 
 DOORS: dict[str, Callable[[int, str, Path], Tally]] = {
     **{f"stdio {system}": partial(stdio, system) for system in ("worker", "comms", "relay", "timeline")},

@@ -8,7 +8,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from busproof.checks import Verdict
+from busproof.oracle.checks import Verdict
 from busspark import twin
 from busspark.compact import compact
 from busspark.generate.stage import Fault

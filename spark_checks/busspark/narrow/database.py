@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import msgspec
 
-from busproof.checks.facts import FACTS, About, Fact
+from busproof.oracle.checks.facts import FACTS, About, Fact
 
 MEMORY = "1GB"  # more goes to disk
 ROWS_AT_ONCE = 10_000

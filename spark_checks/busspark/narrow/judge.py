@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from busproof.checks import Check, Facts, Verdict, integrity
-from busproof.checks.facts import About
+from busproof.oracle.checks import Check, Facts, Verdict, integrity
+from busproof.oracle.checks.facts import About
 from busspark.counted import of_all
 from busspark.known import KNOWN
 from busspark.narrow.database import Database, opened

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from busproof.checks.calls import NEVER
+from busproof.oracle.checks.calls import NEVER
 from busspark.narrow.database import Database
 
 _ACKNOWLEDGED = "outcome = 'ok' AND message IS NOT NULL AND seq IS NOT NULL"

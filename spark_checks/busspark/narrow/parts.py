@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from busproof.checks import Facts
+from busproof.oracle.checks import Facts
 from busspark.narrow.database import Database
 
 ROWS_OF_A_PART = 100_000

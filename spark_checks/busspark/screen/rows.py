@@ -11,7 +11,7 @@ they are narrow, and a column means something else to each kind; it is null if a
     u v  hashes or seqs that must be one and the same for a message; in a log, the message and its seq
     b t  of a hold, when it began, and until when its lease runs; its n and h are the bus's time, u its holder
 
-A fact itself knows the facts before it in time (`busproof.checks.extract.following`): they are asked row by row.
+A fact itself knows the facts before it in time (`busproof.oracle.checks.extract.following`): they are asked row by row.
 Messages read are compared with those that are there by sums of hashes, not one by one: a read covers a span of its
 reader's view, so all that was delivered must sum up to all that stands there, each as often as it is covered (`edges`).
 An answer whose messages rise within its span cannot give one back that another left out, so nothing cancels.
@@ -25,7 +25,19 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from busproof.checks import Check, acks, content, dead_letters, durable, export, lease, order, polls, receives, syncs
+from busproof.oracle.checks import (
+    Check,
+    acks,
+    content,
+    dead_letters,
+    durable,
+    export,
+    lease,
+    order,
+    polls,
+    receives,
+    syncs,
+)
 from busspark.known import ACKS, EXPORT, READS
 
 LONGS = ("f", "n", "h", "u", "v", "b", "t")

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from buschaos import reading
+from busproof.contract import HelloReply
 from busproof.oddities.comms import torn_artifacts
-from busproof.protocol import HelloReply
 
 TRAIL = Path(".claude") / "audit-trail.jsonl"
 ARTIFACTS = Path(".claude") / "artifacts"

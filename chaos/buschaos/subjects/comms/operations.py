@@ -10,9 +10,9 @@ from typing import Any
 from buschaos.operations import BIG, LATER_MS, WAITS_S, Operation, applicable, tell_time
 from buschaos.subjects.base import LateCall, PeerCall
 from buschaos.subjects.comms.files import append_as_a_hook
-from busproof.protocol import HelloReply
-from busproof.session import Session
-from busproof.suite import T0_MS
+from busproof.bus.session import Session
+from busproof.contract import HelloReply
+from busproof.play.suite import T0_MS
 
 MINUTE_MS = 60_000
 _LONG = "e" * 65_536

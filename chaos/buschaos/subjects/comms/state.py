@@ -10,7 +10,7 @@ from typing import Any
 
 from buschaos.state import Evidence, Problem, Promise, answered, cleaned, decoded, health, short
 from buschaos.subjects.comms.files import ARTIFACTS
-from busproof.history import Event
+from busproof.contract.history import Event
 
 DELAY_S_MIN = 0.5  # after which a claimed message may be due again
 TIMES = (

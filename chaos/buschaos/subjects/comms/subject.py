@@ -13,8 +13,8 @@ from buschaos.subjects.comms.files import append_as_a_hook, artifacts, facts
 from buschaos.subjects.comms.operations import FORGETS, LIKE, OPERATIONS, OTHERS, PEERS, READS, WAITS, ids, prepare
 from buschaos.subjects.comms.roles import ROLES
 from buschaos.subjects.comms.state import comparable, problems, promises
-from busproof.history import Event
-from busproof.session import Session
+from busproof.bus.session import Session
+from busproof.contract.history import Event
 
 NOBODYS = "00000000-0000-4000-8000-000000000000"
 _PAGE = 200

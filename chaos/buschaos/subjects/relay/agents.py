@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from busproof.suite import T0_MS
+from busproof.play.suite import T0_MS
 
 NAMES = ("ann", "bob", "cid")
 _OLD_NS = (T0_MS - 60_000) * 1_000_000  # on the sessions' clock: long settled

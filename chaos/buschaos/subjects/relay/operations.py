@@ -9,9 +9,9 @@ from typing import Any
 from buschaos.operations import LATER_MS, Operation, tell_time
 from buschaos.subjects.base import PeerCall
 from buschaos.subjects.relay.agents import LINKED, File, allow, be_rude, begun, join, link, message, put, running, until
-from busproof.protocol import HelloReply
-from busproof.session import Session
-from busproof.suite import T0_MS
+from busproof.bus.session import Session
+from busproof.contract import HelloReply
+from busproof.play.suite import T0_MS
 
 _BIG = b"x" * 9000
 _HASH = hashlib.sha256(_BIG).hexdigest()

@@ -8,7 +8,7 @@ from typing import Any
 from buschaos.plan import Call, Role
 from buschaos.subjects.base import Memory
 from buschaos.subjects.relay.agents import NAMES, Writer, join
-from busproof.session import Session
+from busproof.bus.session import Session
 
 
 class Orchestrator(Role):

@@ -8,7 +8,7 @@ from typing import Any
 
 from buschaos.state import Evidence, Problem, Promise, health, short
 from buschaos.subjects.relay.agents import LINKED, NAMES
-from busproof.history import Event
+from busproof.contract.history import Event
 
 # Values that the disk decides, numbers that may be skipped, and a time that the opening takes before it is told one. In
 # an image each file has another inode: a message that waits for its next attempt counts as changed, and has it at once.

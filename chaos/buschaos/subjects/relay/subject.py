@@ -13,7 +13,7 @@ from buschaos.subjects.relay.folder import facts, state
 from buschaos.subjects.relay.operations import LIKE, OPERATIONS, OTHERS, PEERS, READS, ids, prepare
 from buschaos.subjects.relay.roles import ROLES, RelayMemory
 from buschaos.subjects.relay.state import comparable, pieces, problems, promises
-from busproof.adapters.base import Refused
+from busproof.bus.base import Refused
 
 
 def says_full(error: Refused) -> bool:

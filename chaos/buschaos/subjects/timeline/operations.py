@@ -7,9 +7,9 @@ from typing import Any
 
 from buschaos.operations import BIG, LATER_MS, WAITS_S, Operation, tell_time
 from buschaos.subjects.base import LateCall, PeerCall
-from busproof.protocol import HelloReply
-from busproof.session import Session
-from busproof.suite import T0_MS
+from busproof.bus.session import Session
+from busproof.contract import HelloReply
+from busproof.play.suite import T0_MS
 
 # Tokens of subjects, and the order of the fields in them; the names of a run need no percent sign.
 _WIRE = {

@@ -10,7 +10,7 @@ from buschaos.nemeses.server import KILL
 from buschaos.state import Evidence, Problem, Promise, answered, cleaned, health, short
 from buschaos.subjects.timeline.chain import broken
 from buschaos.subjects.timeline.operations import subject
-from busproof.history import Event
+from busproof.contract.history import Event
 
 FORGETS_NS = 5_000_000_000  # JetStream writes an acknowledgement some tenths of a second after it answered it
 OF_TIME = ("time_us", "visible_at_us", "hash", "previous")

@@ -11,9 +11,9 @@ from buschaos.subjects.base import ACTS, Epilogue, Memory, Repertoire, Subject, 
 from buschaos.subjects.timeline.operations import LIKE, OPERATIONS, PEERS, READS, WAITS, ids, prepare, request, wanted
 from buschaos.subjects.timeline.roles import ROLES, SERVICE
 from buschaos.subjects.timeline.state import comparable, deliveries, problems, promises
-from busproof.history import Event
-from busproof.protocol.timeline import DB_NAME
-from busproof.session import Session
+from busproof.bus.session import Session
+from busproof.contract.history import Event
+from busproof.contract.timeline import DB_NAME
 
 
 class TimelineMemory(Memory):

@@ -9,8 +9,8 @@ from typing import Any
 
 from buschaos.subjects.base import Consumer
 from buschaos.subjects.topics.operations import Prepared
-from busproof.protocol.topics import DB_NAME
-from busproof.session import Session
+from busproof.bus.session import Session
+from busproof.contract.topics import DB_NAME
 
 
 def _params(prepared: Prepared, waits: bool, consumes: bool) -> dict[str, Any]:

@@ -18,10 +18,10 @@ from typing import Any
 
 from buschaos import contents
 from buschaos.state import Problem, short
-from busproof.checks import Facts, extract
-from busproof.checks.calls import Call, calls
-from busproof.checks.extract.topics import ITEMS_MAX, SOURCE
-from busproof.history import Event
+from busproof.contract.history import Event
+from busproof.oracle.checks import Facts, extract
+from busproof.oracle.checks.calls import Call, calls
+from busproof.oracle.checks.extract.topics import ITEMS_MAX, SOURCE
 
 Reader = tuple[str, str]  # name, topic
 

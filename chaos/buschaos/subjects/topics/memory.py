@@ -12,8 +12,8 @@ from buschaos import reading
 from buschaos.plan import Call
 from buschaos.subjects.base import Memory
 from buschaos.subjects.topics.roles import TOPICS
-from busproof.history import Event
-from busproof.session import Session
+from busproof.bus.session import Session
+from busproof.contract.history import Event
 
 
 class TopicsMemory(Memory):

@@ -11,8 +11,8 @@ from typing import Any
 
 from buschaos.operations import WAITS_S, Operation
 from buschaos.subjects.base import LateCall, PeerCall
-from busproof.protocol import HelloReply
-from busproof.session import Session
+from busproof.bus.session import Session
+from busproof.contract import HelloReply
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import Any
 from uuid import uuid4
 
 from buschaos import reading
-from busproof.protocol import HelloReply
-from busproof.session import Session
+from busproof.bus.session import Session
+from busproof.contract import HelloReply
 
 _STRANGER = "stranger-"  # a name of the kit's, new at each look: a new name reads a topic from its beginning
 _APART = 100  # from the processes of a history that play in it

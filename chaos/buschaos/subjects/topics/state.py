@@ -13,8 +13,8 @@ from typing import Any
 
 from buschaos import reading
 from buschaos.state import Evidence, Problem, Promise, decoded, short
-from busproof.history import Event
-from busproof.protocol.topics import DB_NAME
+from busproof.contract.history import Event
+from busproof.contract.topics import DB_NAME
 
 # The query for each of the seed's tables. A topic goes by its name: its id was the server's choice.
 _TABLES = {

@@ -10,8 +10,8 @@ from buschaos.subjects.topics.operations import LIKE, OPERATIONS, PEERS, READS, 
 from buschaos.subjects.topics.roles import ROLES
 from buschaos.subjects.topics.shown import shown
 from buschaos.subjects.topics.state import comparable, facts, problems, promises, read
-from busproof.adapters.base import Refused
-from busproof.protocol.topics import TOPICS_ERROR_CODES
+from busproof.bus.base import Refused
+from busproof.contract.topics import TOPICS_ERROR_CODES
 
 
 def says_full(error: Refused) -> bool:

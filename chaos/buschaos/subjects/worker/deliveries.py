@@ -7,7 +7,7 @@ from typing import Any
 
 from buschaos.contents import Sent, altered
 from buschaos.state import Problem
-from busproof.history import Event
+from busproof.contract.history import Event
 
 _COLUMNS = {"to_agent": "to", "type": "type", "correlation_id": "correlation_id", "payload": "payload"}
 

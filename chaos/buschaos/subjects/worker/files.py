@@ -9,7 +9,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from busproof.protocol import HelloReply
+from busproof.contract import HelloReply
 
 EXPORT, MOVED = "bus.jsonl", "bus.jsonl.moved"
 

@@ -11,9 +11,9 @@ from typing import Any
 from buschaos.operations import BIG, LATER_MS, WAITS_S, Operation, applicable, tell_time
 from buschaos.subjects.base import LateCall, PeerCall
 from buschaos.subjects.worker.files import move_the_export_away
-from busproof.protocol import HelloReply
-from busproof.session import Session
-from busproof.suite import T0_MS
+from busproof.bus.session import Session
+from busproof.contract import HelloReply
+from busproof.play.suite import T0_MS
 
 
 @dataclass(frozen=True)

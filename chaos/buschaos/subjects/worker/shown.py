@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from busproof.protocol import HelloReply
-from busproof.session import Session
+from busproof.bus.session import Session
+from busproof.contract import HelloReply
 
 _AGENTS = ("alice", "bob", "carol", "dora", "erna", "fred")
 _WORKERS = ("wanda", "wilma")

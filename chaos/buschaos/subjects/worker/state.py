@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from buschaos.state import Evidence, Problem, Promise, answered, cleaned, decoded, health, short
-from busproof.history import Event
+from busproof.contract.history import Event
 
 LOG_TABLES = ("messages", "archived")
 

@@ -14,8 +14,8 @@ from buschaos.subjects.worker.operations import OPERATIONS, PEERS, READS, WAITS,
 from buschaos.subjects.worker.roles import ROLES
 from buschaos.subjects.worker.shown import shown
 from buschaos.subjects.worker.state import ahead, comparable, problems, promises
-from busproof.history import Event
-from busproof.session import Session
+from busproof.bus.session import Session
+from busproof.contract.history import Event
 
 _PAGE = 500
 

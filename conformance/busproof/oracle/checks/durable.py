@@ -1,0 +1,88 @@
+"""durable: every acknowledged message is in the final state, once, and no message is there that nobody sent.
+
+A message whose time may have been over by the end need not be there. A row is known by the name that its sender gave,
+else by its id; a row that nothing names may be of any attempt without a name whose answer was lost.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+from busproof.oracle.checks.facts import Appended, Facts, Stored
+from busproof.oracle.checks.verdict import Verdict, Witness, judged
+
+
+def check(facts: Facts) -> Verdict:
+    """Sets: the messages acknowledged, refused or asked for, against the final state."""
+    witnesses = _given_twice(facts)
+    if facts.dump_at is not None:
+        witnesses += _lost(facts, facts.dump_at) + _doubled(facts, facts.dump_at) + _uninvited(facts, facts.dump_at)
+    unknown = facts.known.unknown_because or facts.known.no_dump
+    return judged("durable", witnesses, len(facts.appended), unknown)
+
+
+def _given_twice(facts: Facts) -> list[Witness]:
+    """A message without a name is no retry: its id must be nobody else's."""
+    by_id: dict[tuple[str, str], list[Appended]] = defaultdict(list)
+    for one in facts.appended:
+        if one.outcome == "ok" and one.id is not None:
+            by_id[one.lane, one.id].append(one)
+    found = []
+    for same in by_id.values():
+        first = min(one.end for one in same)
+        found += [Witness((first, one.end), "id_given_twice") for one in same if one.is_new and one.end != first]
+    return found
+
+
+def _lost(facts: Facts, dump_at: int) -> list[Witness]:
+    stands: dict[tuple[str, str], int | None] = {}
+    for row in facts.stored:
+        key = (row.lane, row.id)
+        before = stands.get(key)
+        stands[key] = row.seq if before is None or row.seq is None else min(row.seq, before)
+    found = []
+    for one in facts.appended:
+        if one.outcome != "ok" or one.id is None or one.end > dump_at or _is_over(one, facts):
+            continue
+        if (one.lane, one.id) not in stands:
+            found.append(Witness((one.end,), "lost", one.seq or 0, of=one.id))
+            continue
+        now = stands[one.lane, one.id]
+        if now is not None and one.seq is not None and now != one.seq:
+            found.append(Witness((one.end, dump_at), "seq_changed", one.seq, now))
+    return found
+
+
+def _is_over(one: Appended, facts: Facts) -> bool:
+    return one.expires_ms is not None and one.expires_ms <= (facts.known.newest_ms or 0)
+
+
+def _doubled(facts: Facts, dump_at: int) -> list[Witness]:
+    times = Counter((row.lane, row.message) for row in facts.stored if not row.is_dead)
+    return [Witness((dump_at,), "row_doubled", count) for count in times.values() if count > 1]
+
+
+def _uninvited(facts: Facts, dump_at: int) -> list[Witness]:
+    possible, refused = set[tuple[str, str]](), dict[tuple[str, str], int]()
+    nameless = {one.lane for one in facts.appended if one.message is None and one.outcome != "fail"}
+    for one in facts.appended:
+        if one.message is None:
+            continue
+        if one.outcome != "fail":
+            possible.add((one.lane, one.message))
+        else:
+            refused[one.lane, one.message] = max(one.end, refused.get((one.lane, one.message), one.end))
+    found = []
+    for row in facts.stored:
+        key = (row.lane, row.message)
+        if key in possible or row.is_own:
+            continue
+        if key in refused:
+            found.append(Witness((refused[key], dump_at), "refused_but_stored", row.seq or 0, of=row.id))
+        elif row.name is not None or row.lane not in nameless:
+            found.append(_phantom(row, dump_at))
+    return found
+
+
+def _phantom(row: Stored, dump_at: int) -> Witness:
+    return Witness((dump_at,), "phantom", row.seq or 0, of=row.id)

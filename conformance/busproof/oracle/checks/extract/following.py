@@ -1,0 +1,202 @@
+"""Facts know the state before them: a read its reader's cursor, a message the seq that was told before it was sent.
+
+Histories come in the order of time, so this costs a few numbers for each reader and lane, and saves every engine a
+search. An engine that looks at one fact alone can tell whether it follows the facts before it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator
+
+from busproof.contract.history import Event
+from busproof.oracle.checks.facts import Acked, Appended, Delivered, Exported, Fact, Hold, Jump, Read
+
+Reader = tuple[str, str]  # lane, reader
+RAISES_KEPT = 100
+
+
+class Following:
+    """The knowledge of each reader so far, and of attempts that nobody answered."""
+
+    def __init__(self, asks: frozenset[str], *, names_claims: bool = False) -> None:
+        self._asks, self._names_claims = asks, names_claims
+        self._cursors: dict[Reader, int] = {}
+        self._asking: dict[str, dict[int, int]] = defaultdict(dict)  # reader → process → seq
+        self._lost: set[Reader] = set()
+        self._unanswered: dict[tuple[str, str], tuple[int, int | None]] = {}  # message → begin, newest by then
+        self._in_lane, self._to, self._acks = _Raised(), _Raised(), _Raised()  # told so far, by lane, by addressee
+        self._spans: dict[tuple[str, str, bool], int] = {}  # how far a reader was shown, with its own or without
+        self._line: int | None = None
+        self._hands: dict[str, tuple[str, str]] = {}  # claims that others name by their holder alone → lane, key
+        self._forgot = 0  # how often
+        self._kept: set[Hashable] | None = None  # the readers from whom no clearing could take anything; None: all
+
+    def cleared(self) -> None:
+        """Messages may be gone from here on, though not from readers that have acknowledged something."""
+        if self._kept is None:
+            self._kept = self._acks.keys()
+
+    def forgot(self) -> None:
+        """Claims begin anew, in lanes of their own."""
+        self._forgot += 1
+
+    def see(self, event: Event) -> None:
+        """A call that asks to move a cursor: it may move from now on."""
+        asking = self._asking[event.agent or ""]
+        if event.type == "invoke" and event.seq is not None:
+            asking[event.process] = event.seq
+        elif event.type != "invoke":
+            asking.pop(event.process, None)
+
+    def restart(self) -> None:
+        """A state begins."""
+        self._line = None
+
+    def of_call(self, facts: Iterable[Fact]) -> Iterator[Fact]:
+        """The facts of one call; a read comes after the messages that it delivered."""
+        read, last = None, None
+        for fact in facts:
+            kind = type(fact)
+            if kind is Read:
+                yield from self._newcomer(fact)  # type: ignore[arg-type]
+                read, last = self._begun(fact), None  # type: ignore[arg-type]
+                continue
+            if kind is Delivered and read is not None:
+                last = _placed(fact, read, last)  # type: ignore[arg-type]
+            elif kind is Appended:
+                self._attempted(fact)  # type: ignore[arg-type]
+            elif kind is Acked:
+                self._acked(fact)  # type: ignore[arg-type]
+            elif kind is Jump:
+                self._jumped(fact)  # type: ignore[arg-type]
+            elif kind is Hold and self._names_claims and not self._found(fact):  # type: ignore[arg-type]
+                continue
+            yield fact
+        if read is not None:
+            self._shown(read)
+            yield read
+
+    def _newcomer(self, read: Read) -> Iterator[Jump]:
+        """Nobody knows where the log begins for a reader from whom a clearing could take messages."""
+        reader = (read.lane, read.reader)
+        if self._kept is not None and reader not in self._kept:
+            self._kept.add(reader)  # it is told once
+            self._lost.add(reader)
+            yield Jump(*reader, read.begin, read.end, None, is_back=False)
+
+    def _begun(self, read: Read) -> Read:
+        reader = (read.lane, read.reader)
+        if reader not in self._lost:
+            asked = self._asking.get(read.reader)
+            read.before = max(self._cursors.get(reader, 0), read.ack_through or 0, *(asked or {}).values())
+        if read.after is not None:
+            self._cursors[reader] = read.after
+        to_all, to_it = self._to.by((read.lane, None), read.begin), self._to.by(reader, read.begin)
+        read.newest = to_it if to_all is None else max(to_all, to_it or 0)
+        read.acked = self._acks.by(reader, read.begin)
+        return read
+
+    def _shown(self, read: Read) -> None:
+        """The span that it had to show, and whether it joins the span that its reader had been shown."""
+        start, upto = read.before, read.most
+        if read.least is not None:
+            start = read.least - 1 if start is None else min(start, read.least - 1)
+        if read.is_moving and read.after is not None:
+            upto = read.after if upto is None else max(upto, read.after)
+        if start is None or upto is None or start >= upto:
+            return
+        read.start, read.upto = start, upto
+        chain = (read.lane, read.reader, read.with_own)
+        read.joined = self._spans.get(chain)
+        self._spans[chain] = read.upto
+
+    def _attempted(self, one: Appended) -> None:
+        one.newest = self._in_lane.by(one.lane, one.begin)
+        message = one.message
+        if message is not None and one.outcome == "info":
+            self._unanswered.setdefault((one.lane, message), (one.begin, one.newest))
+        elif message is not None and one.outcome == "ok" and self._unanswered:
+            one.since, one.newest = self._unanswered.get((one.lane, message), (None, one.newest))
+        if one.outcome == "ok" and one.seq is not None:
+            self._in_lane.raise_to(one.lane, one.end, one.seq)
+            self._to.raise_to((one.lane, one.addressee), one.end, one.seq)
+
+    def _found(self, hold: Hold) -> bool:
+        """Does anybody know the key? A claim tells it; what ends a claim names the claim."""
+        if hold.op == "claim":
+            hold.lane += f" {self._forgot}"
+            self._hands[hold.holder] = hold.lane, hold.key
+            return True
+        if hold.holder not in self._hands:
+            return False
+        hold.lane, hold.key = self._hands[hold.holder]
+        if hold.is_final:
+            del self._hands[hold.holder]
+        return True
+
+    def _acked(self, one: Acked) -> None:
+        reader = (one.lane, one.reader)
+        one.acked = self._acks.by(reader, one.begin)
+        if one.outcome != "fail":
+            self._cursors[reader] = max(one.seq, self._cursors.get(reader, 0))
+        if one.outcome == "ok":
+            self._acks.raise_to(reader, one.end, one.seq)
+
+    def _jumped(self, jump: Jump) -> None:
+        reader = (jump.lane, jump.reader)
+        if jump.is_back and jump.seq is not None:
+            self._cursors[reader] = jump.seq
+        elif jump.is_back or self._asks:  # where acks alone move it, any other move has an unknown target
+            self._lost.add(reader)
+
+    def of_row(self, fact: Fact) -> Fact:
+        """The fact of one row of a state."""
+        if type(fact) is Exported:
+            fact.prev, self._line = self._line, fact.seq
+        return fact
+
+
+class _Raised:
+    """The greatest number so far by key, and as it was at any event; events come in their order.
+
+    For the distant past only the number that came next is kept, so it may say more than there was, never less.
+    """
+
+    def __init__(self) -> None:
+        self._raises: dict[Hashable, list[tuple[int, int]]] = {}  # key → (event, number), both rising
+
+    def keys(self) -> set[Hashable]:
+        """Those that have a number."""
+        return set(self._raises)
+
+    def raise_to(self, key: Hashable, event: int, number: int) -> None:
+        raises = self._raises.get(key)
+        if raises is None:
+            self._raises[key] = [(event, number)]
+        elif raises[-1][1] < number:
+            raises.append((event, number))
+            if len(raises) > 2 * RAISES_KEPT:
+                raises[: RAISES_KEPT + 1] = [(-1, raises[RAISES_KEPT][1])]
+
+    def by(self, key: Hashable, event: int) -> int | None:
+        """The number before this event; None if there was none."""
+        raises = self._raises.get(key)
+        if raises is None:
+            return None
+        at, number = raises[-1]
+        if at < event:  # mostly
+            return number
+        return next((number for at, number in reversed(raises) if at < event), None)
+
+
+def _placed(row: Delivered, read: Read, last: Delivered | None) -> Delivered:
+    row.lane, row.reader, row.with_own, row.begin = read.lane, read.reader, read.with_own, read.begin
+    if last is not None:
+        row.prev, row.prev_priority, row.prev_sent_at = last.seq, last.priority, last.sent_at
+    elif read.before is not None and row.seq is not None:
+        row.prev = min(read.before, row.seq - 1)
+    if row.seq is not None:
+        read.least = row.seq if read.least is None else min(read.least, row.seq)
+        read.most = row.seq if read.most is None else max(read.most, row.seq)
+    return row

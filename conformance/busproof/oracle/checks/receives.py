@@ -1,0 +1,37 @@
+"""receives: an answer is in order, within its limit, and holds only messages that the agent asked for and may see.
+
+Order is falling priority, then rising time. Each message is in it once, and somebody sent it.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from busproof.oracle.checks.facts import Facts
+from busproof.oracle.checks.verdict import Verdict, Witness, judged
+
+
+def check(facts: Facts) -> Verdict:
+    """Neighbours: priority falls, or it stays and the time does not fall."""
+    sent = {one.message for one in facts.appended if one.outcome != "fail"}
+    answers = facts.answers()
+    witnesses = []
+    for read in facts.reads:
+        rows = answers[read.end]
+        if read.rows > read.limit:
+            witnesses.append(Witness((read.end,), "over_limit", read.rows, read.limit))
+        for row in rows:
+            if row.addressee not in (None, read.reader):
+                witnesses.append(Witness((read.end,), "misreceived", row.place))
+            if not row.is_asked:
+                witnesses.append(Witness((read.end,), "channel_not_asked", row.place))
+            if row.id is not None and row.id not in sent and None not in sent:
+                witnesses.append(Witness((read.end,), "received_from_nobody", row.place))
+        if len({row.id for row in rows}) < len(rows):
+            witnesses.append(Witness((read.end,), "received_twice", len(rows), len({row.id for row in rows})))
+        witnesses += [
+            Witness((read.end,), "out_of_order", one.place, other.place)
+            for one, other in pairwise(rows)
+            if (-(one.priority or 0), one.sent_at or "") > (-(other.priority or 0), other.sent_at or "")
+        ]
+    return judged("receives", witnesses, len(facts.reads), facts.known.unknown_because)

@@ -1,0 +1,106 @@
+"""Causes, not rows: one fault of a bus breaks many rows, and is told once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from busproof.bus.base import HOW_LONG
+
+OFTEN = 3  # times as many scripts
+_SCRIPT = re.compile(r"^script (\S+) of the corpus; ", re.MULTILINE)  # one that shows a difference by itself
+
+
+def causes(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The rows that did not hold, those of one cause together: the same evidence, or the same difference elsewhere.
+
+    First comes the row that held in the fewest scripts of the corpus, and of its scripts the shortest: a sentence that
+    holds elsewhere is broken less likely than one that never does.
+    A row that already shows on the bus alone is not told again for the mixed fleet. Calls that were not answered in
+    time are one cause, whatever their rows say.
+    """
+    return _grouped(rows, lambda row: HOW_LONG if HOW_LONG in row["why"] else _difference(row))
+
+
+def _difference(row: dict[str, Any]) -> str:
+    return str(row.get("cause") or row["why"])
+
+
+def _grouped(rows: list[dict[str, Any]], key: Callable[[dict[str, Any]], str]) -> list[list[dict[str, Any]]]:
+    alone = {(row["requirement"], row["outcome"]) for row in rows if row["fleet"] == "bus"}
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        is_repeat = row["fleet"] == "mixed" and (row["requirement"], row["outcome"]) in alone
+        if row["outcome"] in ("fail", "could-not-run", "inconclusive") and not is_repeat:
+            found.setdefault((row["outcome"], key(row)), []).append(row)
+    return [sorted(cause, key=lambda row: (row.get("held", 0), row.get("steps", 0))) for cause in found.values()]
+
+
+def by_first_row(found: list[list[dict[str, Any]]]) -> list[list[list[dict[str, Any]]]]:
+    """The causes that have their first row in common, together: a sentence breaks in many scripts, and is told once."""
+    together: dict[tuple[str, str], list[list[dict[str, Any]]]] = {}
+    for cause in found:
+        together.setdefault((cause[0]["requirement"], cause[0]["outcome"]), []).append(cause)
+    return list(together.values())
+
+
+def script_of(row: dict[str, Any]) -> str | None:
+    """The script of the corpus that shows by itself that the row is broken."""
+    script = _SCRIPT.search(row["why"])
+    return script[1] if script else None
+
+
+def blocked(rows: list[dict[str, Any]]) -> dict[str, str]:
+    """The rows that fail only in differences whose first row held in far fewer scripts, and that first row.
+
+    A difference names every sentence that its calls are about. One that held in many other scripts is decided once the
+    first one holds.
+    """
+    by, suspects = dict[str, str](), set[str]()
+    for cause in _grouped(rows, _difference):
+        if cause[0]["outcome"] == "fail":
+            last = held_elsewhere(cause)
+            by |= dict.fromkeys(last, cause[0]["requirement"])
+            suspects |= {row["requirement"] for row in cause} - set(last)
+    return {name: first for name, first in by.items() if name not in suspects}
+
+
+def settled(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows; a failure that is blocked says by which other."""
+    by = blocked(rows)
+    return [
+        _told_blocked(row, by[row["requirement"]]) if row["outcome"] == "fail" and row["requirement"] in by else row
+        for row in rows
+    ]
+
+
+def _told_blocked(row: dict[str, Any], first: str) -> dict[str, Any]:
+    why = f"blocked by {first}: of the same calls, but this one held in {row['held']} other scripts of the corpus"
+    return {**row, "outcome": "inconclusive", "why": why}
+
+
+def others(cause: list[dict[str, Any]]) -> list[str]:
+    """The rows that are told under the first one's evidence; with its script where one has its own."""
+    first, *rest = cause
+    last = held_elsewhere(cause)
+    told: dict[str, str | None] = {}
+    for row in rest:
+        if row["requirement"] not in (first["requirement"], *last):
+            told.setdefault(row["requirement"], script_of(row))
+    return [f"{name} (script {one})" if one and one != script_of(first) else name for name, one in told.items()]
+
+
+def held_elsewhere(cause: list[dict[str, Any]]) -> list[str]:
+    """The rows of a cause that held in many more scripts of the corpus than the first: look at them last."""
+    first, *rest = cause
+    many = OFTEN * max(first.get("held", 0), 1)
+    return sorted({row["requirement"] for row in rest if row.get("held", 0) > many} - {first["requirement"]})
+
+
+def chosen(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows that warn on the bus alone, but for those of a difference that breaks a MUST: that is no choice."""
+    faults = {row["cause"] for row in rows if row["outcome"] == "fail" and row.get("cause")}
+    return [
+        row for row in rows if row["outcome"] == "warn" and row["fleet"] == "bus" and row.get("cause", "") not in faults
+    ]

@@ -1,0 +1,89 @@
+"""One self-contained HTML page: the verdict, nouns by outcomes, each cause with a picture, and every row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader
+
+from busproof.contract.catalogue import catalogue
+from busproof.pages.report.causes import causes, chosen, held_elsewhere, others
+from busproof.pages.report.lines import Report
+from busproof.pages.report.swimlane import picture
+from busproof.pages.report.terminal import not_asked, replay_command
+from busproof.run.runner import WORST_FIRST
+
+
+def write(report: Report, path: Path) -> None:
+    """Render the template; no script, style or font is fetched from anywhere."""
+    rows = sorted(
+        map(_shown(report), report.rows), key=lambda row: (WORST_FIRST.index(row["outcome"]), row["requirement"])
+    )
+    by_cause = sorted(causes(report.rows), key=lambda cause: WORST_FIRST.index(cause[0]["outcome"]))
+    environment = Environment(loader=PackageLoader("busproof.pages", "report"), autoescape=True, trim_blocks=True)
+    page = environment.get_template("report.html.j2").render(
+        header=report.header,
+        footer=report.footer,
+        not_asked=not_asked(report.header),
+        verdict=report.verdict,
+        matrix=_matrix(rows),
+        causes=[
+            {"first": _shown(report)(cause[0]), "others": others(cause), "last": held_elsewhere(cause)}
+            for cause in by_cause
+        ],
+        warnings=list(map(_shown(report), chosen(report.rows))),
+        known=_known(report),
+        rows=_by_row(rows),
+        outcomes=[outcome for outcome in WORST_FIRST if outcome in report.footer["counts"]],
+    )
+    path.write_text(page, encoding="utf-8", errors="backslashreplace")  # half a character
+
+
+def _shown(report: Report) -> Any:
+    """A row of the report, with the page's additions."""
+    known = catalogue(report.header["system"])
+    return lambda row: {
+        **row,
+        "row": known[row["requirement"]],
+        "picture": picture(row["events"]),
+        "replay": replay_command(row, report.header),
+    }
+
+
+def _known(report: Report) -> list[dict[str, Any]]:
+    """The user's list of known failures, each with what became of it in this run: its worst outcome, if any."""
+    outcomes: dict[str, str] = {}
+    for row in report.rows:
+        before = outcomes.get(row["requirement"], WORST_FIRST[-1])
+        outcomes[row["requirement"]] = min(before, row["outcome"], key=WORST_FIRST.index)
+    entries = report.header.get("known_entries", [])
+    return [{**entry, "outcome": outcomes.get(entry["id"], "not played")} for entry in entries]
+
+
+def _by_row(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each row once, by its worst outcome, with all that decided it. `rows` are the worst first."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row["requirement"], []).append(row)
+    return [
+        {
+            **told[0],
+            "checks": list(dict.fromkeys(one["check"] for one in told)),
+            "told": [one for one in told if one["outcome"] != "pass" or one["why"] or one["picture"]],
+        }
+        for told in found.values()
+    ]
+
+
+def _matrix(rows: list[dict[str, Any]]) -> dict[str, Counter[str]]:
+    """Noun → the number of its rows by outcome; a row counts once, by its worst fleet. `rows` are the worst first."""
+    found: dict[str, Counter[str]] = {}
+    seen: set[str] = set()
+    for row in rows:
+        counts = found.setdefault(row["row"].noun, Counter())
+        if row["requirement"] not in seen:
+            counts[row["outcome"]] += 1
+        seen.add(row["requirement"])
+    return dict(sorted(found.items()))

@@ -1,0 +1,125 @@
+"""The scoreboard: judged buses side by side, a table per system, a page for each bus, all from their reports."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from busproof.contract import CONTRACTS
+from busproof.contract.catalogue import catalogue
+from busproof.pages.report import badge
+from busproof.pages.report.causes import causes
+from busproof.pages.report.lines import Report, load
+
+WHY_CHARS = 240
+
+
+def write(reports: Sequence[Path], folder: Path) -> list[Path]:
+    """README.md, and a page and a badge for each report. Returns the pages. Raises ReportError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    judged = sorted(((load(path), path) for path in reports), key=lambda one: _name(one[0]))
+    pages = {folder / "README.md": _index([report for report, _ in judged])}
+    for report, path in judged:
+        pages[folder / f"{_name(report)}.md"] = _page(report, Path(os.path.relpath(path, folder)))
+        (folder / f"{_name(report)}.svg").write_text(badge.svg(report), encoding="utf-8")
+    for place, text in pages.items():
+        place.write_text(text, encoding="utf-8")
+    return list(pages)
+
+
+def _index(reports: list[Report]) -> str:
+    lines = [
+        "<!-- Generated: busproof scoreboard conformance/examples/*/report.jsonl --out docs/scoreboard -->",
+        "# Buses that were judged",
+        "",
+        "A cell is how many rows of a noun held, of all that apply; empty: the bus does not declare it. What could not",
+        "run, or stayed undecided, did not hold. Choices that the specification leaves open did. VALID is for what a",
+        "bus declares: [what it is worth](../valid.md).",
+    ]
+    for system, contract in CONTRACTS.items():
+        of_system = [report for report in reports if report.header["system"] == system]
+        if not of_system:
+            continue
+        nouns = contract.profiles["full"]
+        lines += [
+            "",
+            f"## {system}",
+            "",
+            f"| bus | language | | {' | '.join(nouns)} |",
+            "|---|---|---|" + "---|" * len(nouns),
+        ]
+        for report in of_system:
+            hello = report.header["hello"]
+            name = f"[{_cell(hello['name'])} {_cell(hello['version'])}]({_name(report)}.md)"
+            cells = [_held(report, noun) for noun in nouns]
+            verdict = f"![{report.verdict}]({_name(report)}.svg)"
+            lines += [f"| {name} | {_cell(hello['language'])} | {verdict} | {' | '.join(cells)} |"]
+    return "\n".join(lines) + "\n"
+
+
+def _page(report: Report, path: Path) -> str:
+    header, hello = report.header, report.header["hello"]
+    rows, system = catalogue(header["system"]), header["system"]
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in report.footer["counts"].items())
+    about = path.parent / "README.md"
+    lines = [
+        f"# {_cell(hello['name'])} {_cell(hello['version'])} as a `{system}` bus",
+        "",
+        f"**{report.verdict.upper()}**: {counts}. Judged by busproof {header['busproof']} on {header['started'][:10]}",
+        f"({_way(header)}): [the report]({path.as_posix()}); [the bus, and its failures argued]({about.as_posix()}).",
+        "",
+        f"Declared: {', '.join(hello['nouns'])}; features: {', '.join(hello['features']) or 'none'}.",
+        "",
+    ]
+    broken = [
+        cause for cause in causes(report.rows) if cause[0]["requirement"] in rows or cause[0]["outcome"] == "fail"
+    ]
+    for outcome, title in (("fail", "What broke"), ("", "What was not decided")):
+        of_outcome = [cause for cause in broken if (cause[0]["outcome"] == "fail") == bool(outcome)]
+        if not of_outcome:
+            continue
+        lines += [f"## {title}", "", "| rows | the first says | seen |", "|---|---|---|"]
+        for cause in of_outcome:
+            names = list(dict.fromkeys(row["requirement"] for row in cause))
+            first = rows.get(names[0])
+            says = first.text if first else "a row of an earlier catalogue"
+            lines += [f"| {', '.join(names)} | {_cell(says)} | {_cell(cause[0]['why'])} |"]
+        lines += [""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _way(header: dict[str, Any]) -> str:
+    clock = header["hello"]["clock"]
+    told = f"seed {header['seed']}, clock {clock}"
+    if str(header["bus"]).startswith("faketime:"):
+        told += " from outside"
+    return told + (f", mixed with {_cell(header['mixed_with'])}" if header["mixed_with"] else "")
+
+
+def _held(report: Report, noun: str) -> str:
+    """`held of decided`, by row: for a row on several fleets the worst counts."""
+    outcomes: dict[str, set[str]] = {}
+    for row in report.rows:
+        if row["requirement"].split(".")[1] == noun and row["outcome"] != "not-applicable":
+            outcomes.setdefault(row["requirement"], set()).add(row["outcome"])
+    if noun not in report.header["hello"]["nouns"] or not outcomes:
+        return ""
+    counted = Counter(found <= {"pass", "warn"} for found in outcomes.values())
+    held = f"{counted[True]} of {counted.total()}"
+    return held if not counted[False] else f"**{held}**"
+
+
+def _name(report: Report) -> str:
+    words = f"{report.header['system']}-{report.header['hello']['name']}"
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
+
+
+def _cell(text: object) -> str:
+    """A stranger's words in a cell of a table, as words alone."""
+    plain = " ".join(str(text).split())
+    plain = plain if len(plain) <= WHY_CHARS else plain[:WHY_CHARS] + "…"
+    return re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", plain)

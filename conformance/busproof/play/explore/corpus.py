@@ -1,0 +1,341 @@
+"""The corpus: scripts that the search found, which together reach every branch of the model, every edge, every pair.
+
+They are data in `busproof/corpus/SYSTEM`, one script a file. `busproof check` replays them on any bus: the same calls
+each time. The reach of a script is computed, never written down: `reached` plays it and looks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import inspect
+import itertools
+import json
+import os
+import re
+import shlex
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from busproof.bus.fleet import BudgetSpent, Fleet
+from busproof.contract.catalogue import catalogue
+from busproof.oracle.models.spec import Model, Refusal
+from busproof.play.explore.lanes import events_of
+from busproof.play.explore.script import Step, load, to_line
+from busproof.play.explore.search import Program, play
+from busproof.play.explore.stage import Form, Mismatch, Specification
+from busproof.words import one_line
+
+FOLDER = Path(__file__).parents[2] / "corpus"
+PLAYED_AGAIN = 3  # a mismatch in a race counts if it comes again
+ENOUGH = 8  # scripts in turn that broke no other row than those before; the rest would say the same
+STEPS_SHOWN, STEP_CHARS = 6, 600  # of those before a difference
+
+
+def names(system: str, folder: Path = FOLDER) -> list[str]:
+    """The names of a system's scripts."""
+    return sorted(path.stem for path in (folder / system).glob("*.jsonl"))
+
+
+def scripts(system: str, folder: Path = FOLDER, *, only: Iterable[str] | None = None) -> dict[str, list[Step]]:
+    """Every script of a system, or only these, by name. All of one system take a third of a second to read."""
+    wanted = names(system, folder) if only is None else only
+    return {name: load(folder / system / f"{name}.jsonl") for name in wanted}
+
+
+@dataclass
+class Replay:
+    """The findings of the corpus on a bus."""
+
+    broken: dict[str, Program] = field(default_factory=dict)  # script → the program that ended in a mismatch
+    dialects: dict[str, str] = field(default_factory=dict)
+    learnt: dict[str, tuple[str, Program]] = field(default_factory=dict)  # a choice → the script that taught it
+    rows: Counter[str] = field(default_factory=Counter)  # reached, and held: in how many scripts
+    calls: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)  # calls that were not sent, by method
+    not_played: int = 0  # scripts, as enough had broken
+    is_cut: bool = False  # the user's time was over
+
+
+def replay(
+    fleet: Fleet, specification: Specification, corpus: dict[str, list[Step]], dialects: dict[str, str] | None = None
+) -> Replay:
+    """Play every script, the shortest first: they tell soonest, and teach the bus's choices where the seed is silent.
+
+    The choices are learnt on the way (or known), and followed.
+    """
+    found = Replay(dialects=dict(dialects or {}))
+    told: set[str] = set()
+    unexplained: set[Form] = set()
+    in_vain = 0
+    for number, (name, steps) in enumerate(sorted(corpus.items(), key=_length), 1):
+        try:
+            program = play(fleet, specification, steps, found.dialects, unexplained=unexplained)
+            program = certain(fleet, specification, program, found.dialects)
+            if program.mismatch is not None and found.learnt:
+                program = _revised(fleet, specification, program, steps, found)
+        except BudgetSpent:
+            found.is_cut = True
+            break
+        found.learnt |= dict.fromkeys(program.learnt, (name, program))
+        found.calls += program.seen.calls
+        found.left_out += program.seen.left_out
+        found.rows.update(program.seen.rows)
+        if program.mismatch is not None:
+            found.broken[name] = program
+            in_vain = in_vain + 1 if told.issuperset(program.mismatch.rows) else 0
+            told.update(program.mismatch.rows)
+            if not program.mismatch.contradicts:
+                unexplained.add(program.mismatch.form)
+        if in_vain >= ENOUGH:
+            found.not_played = len(corpus) - number
+            break
+    return found
+
+
+def _length(script: tuple[str, list[Step]]) -> int:
+    return sum(1 + step.times * len(step.calls) for step in script[1])
+
+
+def _revised(fleet: Fleet, specification: Specification, program: Program, steps: list[Step], found: Replay) -> Program:
+    """Does it contradict a choice that another script taught?
+
+    Then other choices may explain both, and are followed from now on. Or the bus has no dialect, but two minds, and the
+    excused mismatch counts. One that does not come again was only a stumble, and says nothing of its choices.
+    """
+    assert program.mismatch is not None
+    name, learnt = program.mismatch.contradicts, found.learnt
+    if name not in learnt or _far(play(fleet, specification, steps, dict(found.dialects))) > _far(program):
+        return program
+    script, excused = learnt.pop(name)
+    others = {other: option for other, option in found.dialects.items() if other != name}
+    again = play(fleet, specification, steps, others)
+    is_farther = _far(again) > _far(program)
+    once_more = play(fleet, specification, excused.steps, others)
+    if is_farther and _far(once_more) >= _far(excused):
+        found.dialects = others
+        learnt |= dict.fromkeys(once_more.learnt, (script, once_more))  # perhaps the same choice
+        return again
+    del found.dialects[name]
+    excused.mismatch = excused.learnt.pop(name)
+    found.broken[script] = excused
+    return again if is_farther else program
+
+
+def _far(program: Program) -> tuple[int, bool]:
+    """How far a program came: its steps, and whether the last one went well."""
+    return len(program.steps), program.mismatch is None
+
+
+def certain(
+    fleet: Fleet, specification: Specification, program: Program, dialects: dict[str, str] | None = None
+) -> Program:
+    """The program; if a race of it went wrong, it is played again, until it goes wrong again or always went well."""
+    if program.mismatch is None or not program.mismatch.is_of_a_race:
+        return program
+    steps = program.steps
+    for _ in range(PLAYED_AGAIN):
+        program = play(fleet, specification, steps, dialects)
+        if program.mismatch is not None:
+            break
+    return program
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Why a row is broken: both answers, and how to see them again."""
+
+    why: str
+    cause: str = ""  # the difference without its values
+    steps: int = 0  # of the script
+    held: int = 0  # in how many scripts the row held, before or without the difference
+    events: tuple[dict[str, Any], ...] = ()  # the last calls, to be drawn
+
+
+def broken_rows(system: str, found: Replay, bus: str = "") -> dict[str, Broken]:
+    """Each row that a script broke, by the shortest that did, or that is a dialect."""
+    rows = catalogue(system)
+    broken: dict[str, Broken] = {}
+    for name, option in found.dialects.items():
+        if (row := name.partition(":")[0]) in rows:
+            why, events = f"the bus chose otherwise: {name}: {option}", tuple[dict[str, Any], ...]()
+            if name in found.learnt:
+                script, program = found.learnt[name]
+                why += f"\n{_seen_again(system, script, program, program.learnt[name], bus)}"
+                events = events_of(program, program.learnt[name])
+            broken[row] = Broken(why, events=events)
+    for script, program in sorted(found.broken.items(), key=lambda one: len(one[1].steps)):
+        mismatch = program.mismatch
+        assert mismatch is not None
+        why, events = _seen_again(system, script, program, mismatch, bus), events_of(program, mismatch)
+        for row in mismatch.rows:
+            if row in rows and row not in broken:
+                broken[row] = Broken(why, mismatch.cause, len(program.steps), found.rows[row], events)
+    return broken
+
+
+def _seen_again(system: str, script: str, program: Program, mismatch: Mismatch, bus: str) -> str:
+    """Both answers, the steps before, and how to see them again."""
+    path = f"{os.path.relpath(FOLDER / system / script)}.jsonl"
+    again = f"busproof explore {system} --script {shlex.quote(path)}" + (f" --bus {shlex.quote(bus)}" if bus else "")
+    before = _before(program, mismatch)
+    refused = {one.step: one.seen.code for one in program.called if isinstance(one.seen, Refusal)}
+    led = [f"  {_cut(one_line(to_line(step)))}{_ends(step, refused)}" for step in before[-STEPS_SHOWN:]]
+    told = [mismatch.told(), f"before it, the last {len(led)} of {len(before)} steps:", *led]
+    # It contradicts the answers to other scripts of the corpus, so it is no choice of the bus; alone it would be one.
+    where = f"script {script}, beside others," if mismatch.contradicts else f"script {script}"
+    return "\n".join([*told, f"{where} of the corpus; play it again: {again}"])
+
+
+def _before(program: Program, mismatch: Mismatch) -> list[Step]:
+    """The steps before a difference. If a look that followed a step shows it, that step is the last of them."""
+    if not program.steps:
+        return []
+    named = f"{mismatch.step.name}."  # a look's name begins with that of its step
+    places = [n for n, step in enumerate(program.steps) if step.name and named.startswith(f"{step.name}.")]
+    place = max(places, key=lambda n: len(program.steps[n].name), default=len(program.steps) - 1)
+    step = program.steps[place]
+    told = {(one.step, one.method) for one in mismatch.called}
+    is_told = all((one.name, one.method or one.do) in told for one in step.calls or [step])
+    return program.steps[: place + (not is_told)]
+
+
+def _ends(step: Step, refused: dict[str, str]) -> str:
+    """Which calls of a step were refused: they may have changed nothing."""
+    codes = [one_line(refused[one.name]) for one in step.calls or [step] if one.name in refused]
+    return f"  → refused, {', '.join(codes)}" if codes else ""
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= STEP_CHARS else f"{text[:STEP_CHARS]}… ({len(text):,} characters)"
+
+
+# -- coverage
+
+
+@dataclass
+class Reached:
+    """The reach of scripts in a specification: branches of the model, edges, pairs of calls on one thing, rows."""
+
+    arcs: dict[str, set[tuple[Any, ...]]]  # script → branches: file, from line, to line
+    missing: list[str]
+    arcs_all: int
+    edges: set[str]
+    pairs: set[tuple[str, ...]]
+    meetings: set[tuple[str, ...]]
+    recalls: set[tuple[str, ...]]
+    rows: set[str]
+    tags: dict[str, set[tuple[str, ...]]]  # script → edges, pairs and rows as one
+    undecided: int = 0  # races of more orders than can be tried
+
+
+def cited(specification: Specification | None) -> set[str]:
+    """The rows that branches of a system's model name: the corpus may fail them, no matter what else decides them."""
+    if specification is None:
+        return set()
+    own = (Path(__file__).parents[2] / "oracle" / "models").glob(f"{specification.system}*.py")  # their parts, too
+    texts = [path.read_text(encoding="utf-8") for path in own]
+    return {row for text in texts for row in re.findall(rf'"({specification.system}\.\w+\.\d+)"', text)}
+
+
+def files_of(specification: Specification) -> list[str]:
+    """The model's own files, without the base of all models."""
+    classes = [one for one in specification.model.__mro__ if one.__module__.startswith("busproof.oracle.models.")]
+    return [str(inspect.getsourcefile(one)) for one in classes if one is not Model]
+
+
+def digest(specification: Specification, folder: Path = FOLDER) -> str:
+    """A digest of the model's and the scripts' files: figures with another digest are out of date."""
+    found = hashlib.sha256()
+    for name in sorted(files_of(specification)):
+        found.update(Path(name).read_bytes())
+    for path in sorted((folder / specification.system).glob("*.jsonl")):
+        found.update(path.name.encode() + path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def _measured(specification: Specification) -> Iterator[Any]:
+    from coverage import Coverage
+
+    cover = Coverage(data_file=None, branch=True, include=files_of(specification), config_file=False)
+    # Only a bus that chose otherwise than the reference reaches the other side of these.
+    cover.exclude(r"self\.choice\(|# .*on another bus", which="partial")
+    cover.start()
+    try:
+        yield cover
+    finally:
+        cover.stop()
+
+
+Play = Callable[[], Program]
+
+
+def reached(specification: Specification, programs: Iterable[tuple[str, Play]]) -> Reached:
+    """Play scripts (programs are taken as they were played) under a coverage tool, and say what they reach."""
+    found = Reached({}, [], 0, set(), set(), set(), set(), set(), {})
+    with _measured(specification) as cover:
+        for name, one in programs:
+            cover.switch_context(name)
+            program = one()
+            found.tags[name] = items_of(program)
+            found.edges |= program.seen.tags
+            found.pairs |= program.seen.pairs
+            found.meetings |= program.seen.meetings
+            found.recalls |= program.seen.recalls
+            found.undecided += program.seen.undecided
+            found.rows |= program.seen.rows
+        cover.switch_context("")
+    data = cover.get_data()
+    for name in found.tags:
+        data.set_query_context(name)
+        found.arcs[name] = {(file, *arc) for file in files_of(specification) for arc in data.arcs(file) or ()}
+    data.set_query_contexts(None)
+    with tempfile.TemporaryDirectory() as folder:
+        cover.json_report(outfile=f"{folder}/coverage.json")
+        told = json.loads(Path(folder, "coverage.json").read_text(encoding="utf-8"))["files"]
+    for name, summary in told.items():
+        found.missing += [f"{Path(name).name}:{start}→{end}" for start, end in summary["missing_branches"]]
+        found.arcs_all += summary["summary"]["num_branches"]
+    return found
+
+
+def items_of(program: Program) -> set[tuple[str, ...]]:
+    """The items that a program reached, except branches."""
+    seen = program.seen
+    return (
+        {("edge", tag) for tag in seen.tags}
+        | {("row", row) for row in seen.rows}
+        | {("pair", *pair) for pair in seen.pairs}
+        | {("meeting", *meeting) for meeting in seen.meetings}
+        | {("recall", *recall) for recall in seen.recalls}
+    )
+
+
+def pairs_possible(specification: Specification) -> set[tuple[str, str]]:
+    """Every method after every other, on one store."""
+    methods = specification.methods
+    return set(itertools.product(methods, methods))
+
+
+def pairs_reached(pairs: Iterable[tuple[str, ...]]) -> set[tuple[str, str]]:
+    """Pairs of methods, with any outcome."""
+    return {(before.partition(":")[0], after.partition(":")[0]) for kind, before, after in pairs if kind == "store"}
+
+
+def chosen(found: Reached, kept: Collection[str] = (), at_most: int | None = None) -> list[str]:
+    """A small set of scripts that, with those kept, reaches as much as all: each covers the most of the rest."""
+    wants = {name: {("arc", *map(str, arc)) for arc in found.arcs[name]} | found.tags[name] for name in found.arcs}
+    picked: list[str] = []
+    left = set().union(*wants.values()) - set().union(*(wants.pop(name) for name in kept))
+    while left and wants and (at_most is None or len(picked) < at_most):
+        name = max(wants, key=lambda one: len(wants[one] & left))
+        if not wants[name] & left:
+            break
+        picked.append(name)
+        left -= wants.pop(name)
+    return picked

@@ -1,0 +1,195 @@
+"""Calls that were in the air at once: every order of their parts that explains their ends.
+
+If two orders fit, both states stay possible until something decides.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import pickle
+import sys
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from busproof.oracle.models.spec import Answer, Difference, DoesNotApply, Model, Refusal
+
+ROUNDING = 0.99  # of a wait that was promised
+STATES_MAX = 24
+ORDERS_MAX = 300  # of a race's parts
+
+
+@dataclass
+class Called:
+    """A call and how it ended."""
+
+    step: str
+    at: int | str
+    method: str
+    params: dict[str, Any]
+    now_ms: int
+    seen: Any = None
+    text: str = ""  # for people, if the door has one
+    held: tuple[str, ...] = ()  # conditions, if they are measured
+    took_s: float = 0.0
+
+    @property
+    def said(self) -> str:
+        """The method, and the code of a refusal."""
+        return f"{self.method}:{self.seen.code}" if isinstance(self.seen, Refusal) else self.method
+
+
+Schedules = tuple[tuple[int, ...], ...]  # in which order the parts of calls by number may have been done
+
+
+def copy_of(state: Model) -> Model:
+    """Another one like it; several times as fast as copy.deepcopy."""
+    copied: Model = pickle.loads(pickle.dumps(state, pickle.HIGHEST_PROTOCOL))
+    return copied
+
+
+def distinct(states: list[Model]) -> list[Model]:
+    """Those that a later answer may tell apart, and no more than can be followed."""
+    if len(states) < 2:
+        return states
+    different = {state.fingerprint(): state for state in reversed(states)}
+    return list(reversed(different.values()))[:STATES_MAX]
+
+
+def after(
+    states: list[Model],
+    calls: list[Called],
+    schedules: Schedules = (),
+    consulted: dict[str, tuple[str, ...]] | None = None,
+) -> tuple[list[Model], tuple[list[str], Difference]]:
+    """The states in which these calls, in the air at once, ended as they did; and the trial, if there are none.
+
+    `consulted` gathers the choices that were asked for, in the models that fit and in the others.
+    """
+    tried: tuple[list[str], Difference] = ([], Difference("reply", "?", "?"))
+    found: list[Model] = []
+    is_alone = len(calls) == 1 and len(schedules) < 2
+    for state in states:
+        alone = is_alone and not state.may_ask_either()
+        for model, expected, difference in _ways(state, calls, schedules, is_alone=alone):
+            if consulted is not None:
+                consulted |= model.consulted
+            if difference is None:
+                found.append(model)
+            elif not tried[0]:
+                tried = ([str(expected.get(number, "")) for number in range(len(calls))], difference)
+    return found, tried
+
+
+def _ways(
+    state: Model, calls: list[Called], schedules: Schedules, *, is_alone: bool
+) -> Iterator[tuple[Model, dict[int, Answer], Difference | None]]:
+    """Every schedule, each with the possible values of `either`. Alone, the state itself goes on, and not a copy."""
+    ended: tuple[int, ...] = ()  # the played beginning of the last one: schedules with it end the same
+    for schedule in schedules or _schedules(state, calls):
+        if ended and schedule[: len(ended)] == ended:
+            continue
+        done = 0
+        to_try: list[tuple[bool, ...]] = [()]
+        for luck in to_try:
+            model = state if is_alone else copy_of(state)
+            model.luck, model.asked = luck, 0
+            expected, difference, parts = played(model, calls, schedule)
+            yield model, expected, difference
+            done = max(done, parts)
+            to_try += [(*luck, *(False,) * (n - len(luck)), True) for n in range(len(luck), model.asked)]
+        ended = schedule[:done]
+
+
+def _schedules(state: Model, calls: list[Called]) -> Iterator[tuple[int, ...]]:
+    """Every order of the calls' atomic parts. The hand's calls inside the lock come before all that wait for it."""
+    if len(calls) == 1:
+        yield ()
+        return
+    counts = {number: parts_of(state, one) for number, one in enumerate(calls)}
+    first = tuple(number for number, one in enumerate(calls) if one.at == "hand")
+    for number in first:
+        counts[number] = 0
+    yield from ((*first, *order) for order in _orders(counts))
+
+
+def _orders(counts: dict[int, int]) -> Iterator[tuple[int, ...]]:
+    """Every order in which so many parts of each call may come."""
+    if not any(counts.values()):
+        yield ()
+    for number, count in counts.items():
+        if count:
+            yield from ((number, *rest) for rest in _orders({**counts, number: count - 1}))
+
+
+def too_many_orders(state: Model, calls: list[Called]) -> bool:
+    """Are there more orders than can be tried? Such a race could not be judged."""
+    counts = [parts_of(state, one) for one in calls if one.at != "hand"]
+    return math.factorial(sum(counts)) // math.prod(map(math.factorial, counts)) > ORDERS_MAX
+
+
+def parts_of(state: Model, called: Called) -> int:
+    """How many atomic parts a call has in this state."""
+    model = copy_of(state)
+    parts = model.steps(called.step, called.at, called.method, called.params, called.now_ms)
+    return sum(1 for _ in parts)
+
+
+def each_alone(states: list[Model], calls: list[Called], schedules: Schedules) -> bool:
+    """Is each answer right in some order, though no order makes all of them right? Then calls did not stay apart."""
+    return all(
+        any(
+            played(copy_of(state), calls, schedule, {number})[1] is None
+            for state in states
+            for schedule in schedules or _schedules(state, calls)
+        )
+        for number in range(len(calls))
+    )
+
+
+def played(
+    model: Model, calls: list[Called], schedule: tuple[int, ...], of: Container[int] = range(sys.maxsize)
+) -> tuple[dict[int, Answer], Difference | None, int]:
+    """Run the calls' parts in this order, the rest of them in turn; compare each answer (or some) with the one that was
+    seen. Also the number of places of the order that this took."""
+    running = {
+        number: model.steps(one.step, one.at, one.method, one.params, one.now_ms) for number, one in enumerate(calls)
+    }
+    expected: dict[int, Answer] = {}
+    for place, number in enumerate(itertools.chain(schedule, itertools.cycle(range(len(calls)))), start=1):
+        if len(expected) == len(calls):
+            break
+        if number in expected:
+            continue
+        with contextlib.suppress(StopIteration):
+            try:
+                answer = next(running[number])
+            except DoesNotApply as error:  # under another choice, or in another state, than the call was judged fit in
+                return expected, Difference("reply", "a call of what the bus declares", str(error)), place
+            if answer is None:
+                continue
+            expected[number] = answer
+            model.last_rows = () if answer.also else answer.rows  # of several true ones none was seen to hold
+            difference = answer.differs(calls[number].seen) or _too_soon(answer, calls[number])
+            if difference is not None and number in of:
+                return expected, difference, place
+    return expected, None, place
+
+
+def _too_soon(answer: Answer, called: Called) -> Difference | None:
+    """Lower bounds alone: no load can make a bus answer early."""
+    if called.took_s >= answer.least_s * ROUNDING:
+        return None
+    least, took = told_apart(answer.least_s, called.took_s)
+    return Difference("time", f"{least} s at least", f"{took} s", answer.rows)
+
+
+def told_apart(*figures: float) -> tuple[str, ...]:
+    """Different figures with so many digits that they differ: three behind the point, if that is enough."""
+    for digits in range(3, 10):
+        told = tuple(f"{figure:.{digits}f}" for figure in figures)
+        if len(set(told)) == len(set(figures)):
+            break
+    return told

@@ -1,0 +1,209 @@
+"""cursor: a reader's position moves forward, by acknowledgement only."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+
+from busproof.play.scenarios.worker.common import (
+    at_once,
+    database,
+    definite,
+    ids,
+    poll,
+    publish,
+    said,
+    scenario,
+    stranger_publishes,
+)
+from busproof.play.suite import Ctx
+
+WAIT_MS = 20_000
+
+
+@scenario("cursor.poll_does_not_advance")
+def poll_does_not_advance(ctx: Ctx) -> None:
+    """A poll may be repeated: it shows the same messages until they are acknowledged."""
+    a = ctx.agent("a")
+    publish(a, id="m1")
+    publish(a, id="m2")
+    first, second = ids(poll(a)), ids(poll(a))
+    ctx.expect("worker.cursor.01", first == second == ["m1", "m2"], f"two polls gave {first}, then {second}")
+    other = ctx.agent("other")
+    messages = poll(other)
+    other.call("ack", seq=messages[0]["seq"])
+    left = ids(poll(other))
+    ctx.expect("worker.cursor.02", left == ["m2"], f"two delivered, one acknowledged: the next poll gave {left}")
+
+
+@scenario("cursor.ack_advances")
+def ack_advances(ctx: Ctx) -> None:
+    """After an ack only messages above it are delivered."""
+    a = ctx.agent("a")
+    for number in range(4):
+        publish(a, id=f"m{number}")
+    messages = poll(a)
+    a.call("ack", seq=messages[1]["seq"])
+    left = ids(poll(a))
+    ctx.expect("worker.cursor.03", left == ["m2", "m3"], f"after an ack of the second of four a poll gave {left}")
+    a.call("ack", seq=messages[3]["seq"])
+    publish(a, id="new")
+    left = ids(poll(a))
+    ctx.expect("worker.cursor.07", left == ["new"], f"after all were acknowledged and one came, a poll gave {left}")
+
+
+@scenario("cursor.order_and_limit")
+def order_and_limit(ctx: Ctx) -> None:
+    """Messages come in seq order, the lowest first, at most `limit`, 100 if none is given."""
+    a = ctx.agent("a")
+    names = [f"m{number:03d}" for number in range(103)]
+    for name in reversed(names):
+        publish(a, id=name)
+    messages = poll(a, limit=1000)
+    seqs = [message["seq"] for message in messages]
+    ordered = seqs == sorted(set(seqs)) and ids(messages) == names[::-1]
+    ctx.expect("worker.cursor.04", ordered, f"a poll of everything gave seq {seqs}")
+    three, default = ids(poll(a, limit=3)), len(poll(a))
+    good = three == names[:-4:-1] and default == 100
+    ctx.expect("worker.cursor.05", good, f"limit 3 gave {three}; without a limit {default} of 103 came, wanted 100")
+
+
+@scenario("cursor.new_agent_reads_from_the_start")
+def new_agent(ctx: Ctx) -> None:
+    """An agent that was never seen reads the log from its start."""
+    publish(ctx.agent("a"), id="m1")
+    publish(ctx.agent("b"), id="m2")
+    got = ids(poll(ctx.agent("late")))
+    ctx.expect("worker.cursor.06", got == ["m1", "m2"], f"a new agent's first poll gave {got}")
+
+
+@scenario("cursor.ack_is_monotonic")
+def ack_is_monotonic(ctx: Ctx) -> None:
+    """A late or repeated ack never moves the cursor back."""
+    a = ctx.agent("a")
+    for number in range(3):
+        publish(a, id=f"m{number}")
+    seqs = [message["seq"] for message in poll(a)]
+    a.call("ack", seq=seqs[1])
+    refused = [a.refusal("ack", seq=seq) for seq in (seqs[0], seqs[1], 0)]
+    left = ids(poll(a))
+    ctx.expect("worker.cursor.08", left == ["m2"], f"acks of the 2nd, 1st, 2nd and of 0: a poll gave {left}")
+    answers = [said(refusal) for refusal in refused if refusal is not None]
+    ctx.expect("worker.cursor.11", not answers and left == ["m2"], f"an ack backwards: {answers}; poll: {left}")
+
+
+@scenario("cursor.ack_beyond_the_log")
+def ack_beyond_the_log(ctx: Ctx) -> None:
+    """An ack above the newest message is refused, and makes no agent deaf, refused or not."""
+    a = ctx.agent("a")
+    empty = a.refusal("ack", seq=1)
+    publish(a, id="m1")
+    first = poll(a)
+    newest = first[-1]["seq"] if first else 1
+    refused = {seq: a.refusal("ack", seq=seq) for seq in (newest + 1, 10**9, 2**63 - 1)}
+    soft = {seq: said(r) for seq, r in {**refused, 1: empty}.items() if not definite(r, "INVALID_ARGUMENT")}
+    ctx.expect("worker.cursor.09", not soft, f"acks above the newest seq {newest} (1: on an empty log): {soft}")
+    publish(a, id="m2")
+    heard = ids(poll(a))
+    # Where one of them was taken, which is the row above, it may have acknowledged the first message. It cannot have
+    # acknowledged a message that is published afterwards.
+    is_all_refused = all(refused.values())
+    is_deaf = "m2" not in heard or (is_all_refused and "m1" not in heard)
+    ctx.expect("worker.cursor.10", not is_deaf, f"after such acks a poll gave {heard}")
+
+
+@scenario("cursor.each_agent_its_own")
+def each_agent_its_own(ctx: Ctx) -> None:
+    """One agent's ack moves no other's cursor."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    publish(a, id="m1")
+    a.call("ack", seq=poll(a)[0]["seq"])
+    for_a, for_b = ids(poll(a)), ids(poll(b))
+    ctx.expect("worker.cursor.12", (for_a, for_b) == ([], ["m1"]), f"a acknowledged; a sees {for_a}, b sees {for_b}")
+
+
+@scenario("cursor.killed_reader_gets_it_again")
+def killed_reader(ctx: Ctx) -> None:
+    """A reader killed between its poll and its ack is given the messages again."""
+    a, reader = ctx.agent("a"), ctx.agent("reader")
+    for number in range(3):
+        publish(a, id=f"m{number}")
+    messages = poll(reader)
+    reader.call("ack", seq=messages[0]["seq"])
+    ctx.crash(reader)
+    again = ids(poll(ctx.agent("reader")))
+    ctx.expect("worker.cursor.13", "m1" in again and "m2" in again, f"the next process was given {again}")
+    ctx.expect("worker.cursor.14", again == ["m1", "m2"], f"one of three was acknowledged; then it was given {again}")
+
+
+@scenario("cursor.ack_survives_kill")
+def ack_survives_kill(ctx: Ctx) -> None:
+    """An acknowledged ack is there after its process was killed."""
+    a = ctx.agent("a")
+    publish(a, id="m1")
+    a.call("ack", seq=poll(a)[0]["seq"])
+    ctx.crash(a)
+    left = ids(poll(ctx.agent("a")))
+    ctx.expect("worker.cursor.15", left == [], f"an acknowledged message came again after a kill: {left}")
+
+
+@scenario("cursor.wait", needs=("wait",))
+def wait(ctx: Ctx) -> None:
+    """A poll with wait_ms returns with the message that arrives, and empty if none does."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    nothing = ids(poll(b, wait_ms=50))
+    ctx.expect("worker.cursor.20", nothing == [], f"a wait of 50 ms on an empty bus gave {nothing}")
+
+    def wait_then_answer() -> dict[str, object]:
+        return b.call("poll", wait_ms=WAIT_MS)
+
+    def send_late() -> dict[str, object]:
+        publish(a, id="other", to="somebody else")
+        return publish(a, id="late", to="b")
+
+    def send_many() -> dict[str, object]:
+        return a.call("publish_many", messages=[{"type": "note", "to": "b"}])
+
+    def insert() -> dict[str, object]:
+        return {"seq": stranger_publishes(ctx, "inserted", to_agent="b")}
+
+    def announce() -> dict[str, object]:
+        return a.call("transition", worker="w", to_state="ASSIGNED")
+
+    def soon(send: Callable[[], dict[str, object]]) -> dict[str, object]:
+        time.sleep(0.05)  # mostly the other waits by then
+        return send()
+
+    senders = {"publish": send_late, "publish_many": send_many, "another program": insert, "transition": announce}
+    needs = {"publish_many": "publish_many", "another program": "sqlite", "transition": "states"}
+    wrong = {}
+    for sender, send in senders.items():
+        if not ctx.has(*filter(None, [needs.get(sender)])):
+            continue
+        began_s = time.monotonic()
+        got, _ = at_once(wait_then_answer, partial(soon, send))
+        took_s = time.monotonic() - began_s
+        rows = got["messages"] if isinstance(got, dict) else []
+        if len(rows) != 1 or took_s > WAIT_MS / 2000 or (sender == "publish" and ids(rows) != ["late"]):
+            wrong[sender] = f"{ids(rows) if isinstance(got, dict) else got} after {took_s:.1f} s"
+            break
+        b.call("ack", seq=rows[0]["seq"])
+    ctx.expect("worker.cursor.19", not wrong, f"a poll that waits {WAIT_MS} ms gave, when a message arrived by {wrong}")
+
+
+@scenario("cursor.ack_of_no_message", needs=("sqlite",))
+def ack_of_no_message(ctx: Ctx) -> None:
+    """The newest seq is the newest message's: a retry by the seed's statement takes a number and stores nothing."""
+    a = ctx.agent("a")
+    stranger_publishes(ctx, "m0")
+    newest = poll(a)[-1]["seq"]
+    with database(ctx) as db:
+        row = "INSERT INTO messages (id, ts_ms, from_agent, type) VALUES ('m0', 1, 'stranger', 'note')"
+        db.execute(f"{row} ON CONFLICT(id) DO NOTHING")
+    refusal = a.refusal("ack", seq=newest + 1)
+    publish(a, id="m1")
+    heard = ids(poll(a))
+    good = definite(refusal, "INVALID_ARGUMENT") and heard == ["m0", "m1"]
+    why = f"an ack one above the newest message: {said(refusal)}; the agent then hears {heard}"
+    ctx.expect("worker.cursor.24", good, why)

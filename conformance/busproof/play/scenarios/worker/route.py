@@ -1,0 +1,55 @@
+"""route: which agent is given which message."""
+
+from __future__ import annotations
+
+from busproof.play.scenarios.worker.common import ids, poll, publish, scenario
+from busproof.play.suite import Ctx
+
+
+@scenario("route.broadcast_reaches_all")
+def broadcast_reaches_all(ctx: Ctx) -> None:
+    """A message without `to` is delivered to every agent, its sender included."""
+    a, b, c = (ctx.agent(name) for name in "abc")
+    publish(a, id="all")
+    publish(a, id="all-too", to=None)
+    for_b, for_c, for_a = ids(poll(b)), ids(poll(c)), ids(poll(a))
+    both = ["all", "all-too"]
+    ctx.expect("worker.route.01", for_b == for_c == both, f"two broadcasts: b was given {for_b}, c {for_c}")
+    ctx.expect("worker.route.04", for_a == both, f"two broadcasts: their sender was given {for_a}")
+
+
+@scenario("route.addressed_to_one")
+def addressed_to_one(ctx: Ctx) -> None:
+    """A message to one agent is delivered to it and to nobody else, its sender included."""
+    a, b, c = (ctx.agent(name) for name in "abc")
+    publish(a, id="to-b", to="b")
+    publish(a, id="to-a", to="a")
+    got = {session.agent: ids(poll(session)) for session in (a, b, c)}
+    reached = got["b"] == ["to-b"] and "to-a" in got["a"]
+    ctx.expect("worker.route.02", reached, f"one message each to b and a: polls gave {got}")
+    only = "to-b" not in got["a"] + got["c"] and "to-a" not in got["b"] + got["c"]
+    ctx.expect("worker.route.03", only, f"one message each to b and a: polls gave {got}")
+
+
+@scenario("route.one_order")
+def one_order(ctx: Ctx) -> None:
+    """Broadcasts and addressed messages are mixed in the order in which they were published, under a limit too."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    for number in range(8):
+        publish(a, id=f"m{number}", to=(None, "b", "c", "b")[number % 4])
+    wanted = ["m0", "m1", "m3", "m4", "m5", "m7"]
+    whole, few = ids(poll(b)), ids(poll(b, limit=4))
+    good = whole == wanted and few == wanted[:4]
+    ctx.expect("worker.route.05", good, f"b should see {wanted}: a poll gave {whole}, a poll of 4 {few}")
+
+
+@scenario("route.names_are_exact")
+def names_are_exact(ctx: Ctx) -> None:
+    """Names that differ in case, blanks, width or pattern characters are different agents."""
+    a = ctx.agent("a")
+    names = ["worker", "Worker", "worker ", "work%", "work_r", "wörker", "*", "NULL", "0"]
+    for name in names:
+        publish(a, id=f"to {name}", to=name)
+    got = {name: ids(poll(a, agent_id=name)) for name in names}
+    wrong = {name: found for name, found in got.items() if found != [f"to {name}"]}
+    ctx.expect("worker.route.06", not wrong, f"these agents were given other messages than their own: {wrong}")

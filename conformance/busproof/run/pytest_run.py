@@ -1,0 +1,259 @@
+"""A run under pytest: its options, its fleets, its parts, its report."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from busproof import __version__
+from busproof.bus.fleet import Fleet, reference, warm_for
+from busproof.bus.warm import Warm, started_by
+from busproof.contract import CONTRACTS
+from busproof.contract.catalogue import CORPUS, EXPLORE, HISTORY, catalogue
+from busproof.pages.report import badge, html, junit, lines
+from busproof.pages.report.causes import settled
+from busproof.play.suite import rows_of
+from busproof.run import known
+from busproof.run.runner import EXPLORE_PARTS, NOT_REACHED, RowResult, cited, decided_by, item_names, run_item
+from busproof.systems import SYSTEMS
+
+PARTICIPANT = "sqlite:"
+WARM = "BUSPROOF_WARM"  # where a warm process listens
+
+# These need restarts and refusals of one kind, so they stay on the bus alone. Nobody promises how the kit's participant
+# takes a file that goes away under it.
+UNMIXED = (CORPUS, EXPLORE, "log.removed")
+
+# Each takes longer than all else together: its parts are played side by side.
+PARTS = {
+    CORPUS: tuple(f"{CORPUS}:{number}of6" for number in range(1, 7)),
+    EXPLORE: tuple(f"{EXPLORE}:{part}" for part in EXPLORE_PARTS),
+}
+
+
+@dataclass
+class _Corpus:
+    """How much of the corpus a bus was asked, over its parts."""
+
+    left_out: Counter[str] = field(default_factory=Counter)  # calls that were not sent, by method
+    calls: int = 0  # of so many
+    not_played: int = 0  # scripts
+
+    def add(self, result: RowResult) -> None:
+        """Any result of a part has that part's numbers."""
+        self.left_out += Counter(result.left_out)
+        self.calls += result.calls
+        self.not_played += result.not_played
+
+
+@dataclass
+class Run:
+    """The run that `busproof check` was asked for. Every xdist worker has one; the controller finishes."""
+
+    out: Path
+    system: str
+    bus: str
+    mixed_with: str
+    only: list[str]
+    profile: str
+    seed: int | None
+    known_file: str
+    nightly: bool
+    ends_at: float | None = None  # Unix seconds
+    report: lines.Report | None = None
+    _fleets: dict[str, Fleet] = field(default_factory=dict)
+    _warm: Warm | None = None
+
+    @classmethod
+    def from_options(cls, options: Any) -> Self:
+        """From pytest's parsed options."""
+        return cls(
+            out=Path(options.busproof_out).resolve(),
+            system=options.busproof_system,
+            bus=options.busproof_bus,
+            mixed_with=options.busproof_mixed_with,
+            only=options.busproof_only,
+            profile=options.busproof_profile,
+            seed=options.busproof_seed,
+            known_file=options.busproof_known,
+            nightly=options.busproof_nightly,
+            ends_at=options.busproof_ends_at,
+        )
+
+    def items(self) -> list[tuple[str, str]]:
+        """(fleet, item), after --only. Each process begins with a long one (it works, or waits) and a short one."""
+        wanted = [name for name in item_names(self.system) if self._wanted(name)]
+        names = [part for name in wanted for part in PARTS.get(name, (name,))]
+        names += [name for name in self.only if name.startswith(f"{CORPUS}:")]
+        mixed = [name for name in names if self.mixed_with and name.partition(":")[0] not in UNMIXED]
+        items = [("bus", name) for name in names] + [("mixed", name) for name in mixed]
+        waits = [item for item in items if self._waits_long(item[1])]
+        works = [item for item in items if item[1].partition(":")[0] in (*UNMIXED, HISTORY)]
+        short = [item for item in items if item not in waits and item not in works]
+        return list(_in_turn(_in_turn(works, waits), short))
+
+    def _waits_long(self, item: str) -> bool:
+        scenario = SYSTEMS[self.system].scenarios.get(item)
+        return scenario is not None and scenario.is_long
+
+    def _wanted(self, item: str) -> bool:
+        if not self.only:
+            return True
+        rows = rows_of(self.system, item)
+        names = {item, *(row.id for row in rows), *(row.check or "" for row in rows)}
+        if item != HISTORY:
+            names |= {row.noun for row in rows}
+        if item == CORPUS:
+            names |= cited(self.system)
+        return bool(names & set(self.only))
+
+    def _asked_for(self, item: str, results: list[RowResult]) -> list[RowResult]:
+        """If the corpus is played for rows that were asked for by their ids, only these rows."""
+        if item.partition(":")[0] != CORPUS or not set(self.only) & cited(self.system) or CORPUS in self.only:
+            return results
+        return [result for result in results if result.requirement in self.only]
+
+    def fleet(self, label: str) -> Fleet:
+        """The bus alone, or in turn with another on one store."""
+        if label not in self._fleets:
+            specs = [self.bus or self._reference()]
+            if label == "mixed":
+                specs.append(self._reference() if self.mixed_with == "reference" else self.mixed_with)
+            self._fleets[label] = Fleet(specs, system=self.system)
+            self._fleets[label].ends_at = self.ends_at
+        return self._fleets[label]
+
+    def _reference(self) -> str:
+        """Our own bus, from a warm process: a run starts it a hundred times. A bus of the user's starts as they say."""
+        spec = reference(self.system)
+        if path := os.environ.get(WARM):  # that of `busproof check`, for all its processes
+            return started_by(path, spec)
+        if self._warm is None:
+            self._warm = warm_for([self.system])
+        return self._warm.spec(spec)
+
+    def play(self, label: str, item: str) -> list[RowResult]:
+        """Play an item and leave its rows in OUT/parts."""
+        fleet = self.fleet(label)
+        results = run_item(fleet, item, label=label, profile="nightly" if self.nightly else "pr", seed=self.seed)
+        results = self._asked_for(item, results)
+        part = self.out / "parts" / f"{label}-{item}.json"
+        part.parent.mkdir(parents=True, exist_ok=True)
+        whole = part.with_suffix(".new")
+        whole.write_text(json.dumps([result.model_dump() for result in results]), encoding="utf-8")
+        whole.replace(part)  # a watcher of the folder sees it whole
+        return results
+
+    def close(self) -> None:
+        """End the buses of this process."""
+        for fleet in self._fleets.values():
+            fleet.close()
+        self._fleets.clear()
+        if self._warm is not None:
+            self._warm.close()
+            self._warm = None
+
+    def finish(self) -> lines.Report:
+        """All parts → the report in every form. An item without its part did not run, and is said so."""
+        results, corpus = self._results()
+        hello = self._hello()
+        entries = known.load(Path(self.known_file)) if self.known_file else []
+        results += self._demanded_but_undeclared(hello)
+        results = _settled(results)
+        failed = {result.requirement for result in results if result.outcome == "fail"}
+        decided = {r.requirement for r in results if r.outcome in ("pass", "warn", "fail")}
+        header = {
+            "busproof": __version__,
+            "system": self.system,
+            "bus": self.bus,
+            "mixed_with": self.mixed_with,
+            "only": self.only,
+            "profile": self.profile,
+            "seed": self.seed,
+            "nightly": self.nightly,
+            "hello": hello,
+            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "known": [entry.id for entry in entries],
+            "known_entries": [entry.model_dump(mode="json") for entry in entries],
+            "known_faults": known.faults(entries, failed, decided, self.system, datetime.date.today()),
+            "chaos_rows": sum(row.kind == "chaos" for row in catalogue(self.system).values()),
+            "left_out": (corpus.left_out.total(), corpus.calls),
+            "not_asked": dict(corpus.left_out.most_common()),
+            "not_played": corpus.not_played,
+        }
+        report = lines.write(self.out / "report.jsonl", header, results)
+        junit.write(report, self.out / "junit.xml")
+        html.write(report, self.out / "report.html")
+        badge.write(report, self.out)
+        return report
+
+    def _results(self) -> tuple[list[RowResult], _Corpus]:
+        """The results of all parts, and how much of the corpus the bus alone was asked."""
+        results, corpus = list[RowResult](), _Corpus()
+        for label, item in self.items():
+            part = self.out / "parts" / f"{label}-{item}.json"
+            if part.exists():
+                found = [RowResult.model_validate(row) for row in json.loads(part.read_text(encoding="utf-8"))]
+                if found and label == "bus":
+                    corpus.add(found[0])
+                results += found
+                continue
+            lost = [
+                RowResult(
+                    requirement=row.id,
+                    outcome="could-not-run",
+                    check=row.check or "",
+                    fleet=label,
+                    why=f"{item} did not come to an end",
+                )
+                for row in decided_by(self.system, item)
+            ]
+            results += self._asked_for(item, lost)
+        return _joined(results), corpus
+
+    def _hello(self) -> dict[str, Any]:
+        try:
+            return self.fleet("bus").hello.model_dump()
+        except Exception as error:
+            return {"name": "?", "version": "?", "nouns": [], "features": [], "error": str(error)}
+        finally:
+            self.close()
+
+    def _demanded_but_undeclared(self, hello: dict[str, Any]) -> list[RowResult]:
+        demanded = CONTRACTS[self.system].profiles[self.profile] if self.profile else ()
+        missing = set(demanded) - set(hello["nouns"])
+        return [
+            RowResult(
+                requirement=row.id,
+                outcome="fail",
+                check=row.check or "",
+                fleet="bus",
+                why=f"profile {self.profile} demands the noun {row.noun}, which the bus does not declare",
+            )
+            for row in catalogue(self.system).values()
+            if row.noun in missing and row.level == "MUST"
+        ]
+
+
+def _in_turn(first: Iterable[tuple[str, str]], second: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """One of each, then the rest of the longer one."""
+    return (item for pair in itertools.zip_longest(first, second) for item in pair if item)
+
+
+def _settled(results: list[RowResult]) -> list[RowResult]:
+    """The results; a row that fails only in the differences of others is blocked by one of them."""
+    return [RowResult.model_validate(row) for row in settled([result.model_dump() for result in results])]
+
+
+def _joined(results: list[RowResult]) -> list[RowResult]:
+    """The results, without those that one part of the corpus did not reach and another decided."""
+    decided = {one.requirement for one in results if one.check == CORPUS and not one.why.startswith(NOT_REACHED)}
+    return [one for one in results if not (one.why.startswith(NOT_REACHED) and one.requirement in decided)]

@@ -1,0 +1,130 @@
+"""`busproof replay`: send the calls of a failed row again, and show the answers."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from busproof.bus.base import Door, DoorError, Lost
+from busproof.bus.fleet import Fleet, reference
+from busproof.contract import CONTRACTS
+from busproof.pages.report import lines
+from busproof.pages.report.terminal import replay_command
+from busproof.play.explore.command import main as explore
+from busproof.run.runner import item_names, run_item
+from busproof.words import one_line, say
+
+AGAIN = re.compile(r"play it again(?:, and find the shortest)?: (busproof explore .*)")
+
+
+def replay(report_path: Path, row_id: str, bus: str | None) -> int:
+    """Send the calls, then let the row's check judge the bus anew. Exit 0 if both came to their end; 2 if not."""
+    try:
+        report = lines.load(report_path)
+    except lines.ReportError as error:
+        print(f"busproof: {error}", file=sys.stderr)
+        return 2
+    scripts = [row for row in report.rows if row["requirement"] == row_id and row["script"]]
+    again = [said for row in report.rows if row["requirement"] == row_id for said in AGAIN.findall(row["why"])]
+    if not scripts and again and " --script " in again[0]:
+        say(f"{row_id} broke in a script of the corpus:\n  {one_line(again[0])}\n")
+        # The last --bus counts.
+        code = explore([*shlex.split(again[0])[2:], "--answers", *(["--bus", bus] if bus else [])])
+        return 2 if code == 2 else 0
+    if not scripts and again:
+        say(f"{row_id} broke in a program of many calls. It plays again, call by call, by:\n  {one_line(again[0])}")
+        return 0
+    if not scripts:
+        print(f"busproof: {row_id} has no script in {report_path}: only rows that broke have one", file=sys.stderr)
+        return 2
+    spec = bus or report.header["bus"] or reference(report.header["system"])
+    fleet = Fleet([spec], system=report.header["system"])
+    folder = Path(tempfile.mkdtemp(prefix="busproof-"))
+    (folder / "store").mkdir()
+    say(f"{row_id}: {one_line(scripts[0]['why'])}\n")
+    if any(step.get("at_once") for step in scripts[0]["script"]):
+        forced = one_line(replay_command(scripts[0], report.header))
+        say("Calls marked ∥ were under way at once. Here each is sent after the one before: no race, and it may show")
+        say(f"nothing. This forces the race as the check did:\n  {forced}\n")
+    try:
+        _send(fleet, folder / "store", scripts[0]["script"])
+        _judge(fleet, scripts[0], report.header)
+    finally:
+        fleet.close()
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+def _judge(fleet: Fleet, row: dict[str, Any], header: dict[str, Any]) -> None:
+    """The calls alone do not say what is wrong with their answers: the check that decided the row does."""
+    item = row["check"]
+    if item not in item_names(fleet.system) or row["fleet"] == "mixed":
+        say(f"\nTo judge it anew:  {one_line(replay_command(row, header))}")
+        return
+    profile = "nightly" if header.get("nightly") else "pr"
+    found = run_item(fleet, item, seed=header.get("seed"), profile=profile)
+    for one in found:
+        if one.requirement == row["requirement"]:
+            say(f"\n{item}, played anew: {one.outcome}{' ' * bool(one.why)}{one_line(one.why)}")
+
+
+def _send(fleet: Fleet, store: Path, script: list[dict[str, Any]]) -> None:
+    doors: dict[Any, Door] = {}
+    dead: set[Any] = set()
+    ids: dict[str, str] = {}  # the bus's choice then → its choice now
+    for step in script:
+        who, method = step.get("process", step.get("agent")), step["method"]
+        params = _with(ids, step["params"])
+        if who in dead or who not in doors:
+            doors[who] = fleet.door(len(doors), store, step.get("options", {}))
+            dead.discard(who)
+        if method in ("kill", "restart"):
+            fleet.give_back(doors[who], retired=method == "kill" or bool(params.get("kill")))
+            dead.add(who)
+            print(f"{who!s:>4}  {method}")
+            continue
+        for name in CONTRACTS[fleet.system].callers_of(method) if "agent" in step else ():
+            params.setdefault(name, step["agent"])
+        try:
+            reply = doors[who].call(method, params)
+            answer = json.dumps(reply)
+            ids |= _chosen(step.get("answered"), reply, said=json.dumps(params))
+        except DoorError as error:
+            answer = f"{type(error).__name__}: {one_line(error)}"
+            if isinstance(error, Lost):
+                dead.add(who)
+        mark = "∥" if step.get("at_once") else " "
+        say(f"{who!s:>4} {mark}{method} {json.dumps(params)[:300]}\n      → {answer[:500]}")
+    for who, door in doors.items():
+        if who not in dead:
+            fleet.give_back(door, retired=False)
+
+
+def _chosen(then: Any, now: Any, said: str) -> dict[str, str]:
+    """Texts that stand where another one stood, and that the caller did not say itself."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        pairs = [(then[key], now[key]) for key in then.keys() & now.keys()]
+    elif isinstance(then, list) and isinstance(now, list):
+        pairs = list(zip(then, now, strict=False))
+    else:
+        is_new = isinstance(then, str) and isinstance(now, str) and then != now and json.dumps(now) not in said
+        return {then: now} if is_new else {}
+    return {before: after for pair in pairs for before, after in _chosen(*pair, said).items()}
+
+
+def _with(ids: dict[str, str], value: Any) -> Any:
+    """Parameters with the ids of this run."""
+    match value:
+        case dict():
+            return {key: _with(ids, inner) for key, inner in value.items()}
+        case list():
+            return [_with(ids, inner) for inner in value]
+        case str():
+            return ids.get(value, value)
+    return value

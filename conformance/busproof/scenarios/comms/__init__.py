@@ -1,5 +1,0 @@
-"""The scripts for `comms`, one module a noun."""
-
-from busproof.scenarios.comms import blob, export, lease, limit, log, presence, retry, route
-
-__all__ = ["blob", "export", "lease", "limit", "log", "presence", "retry", "route"]

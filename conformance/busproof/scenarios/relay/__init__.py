@@ -1,5 +1,0 @@
-"""Scripts of `relay`, one module a noun. A row that the corpus decides needs none."""
-
-from busproof.scenarios.relay import export, lease, limit, log, presence, put_back, route
-
-__all__ = ["export", "lease", "limit", "log", "presence", "put_back", "route"]
