@@ -420,7 +420,9 @@ def looks_at_the_database_alone():
 
 @fault("comms.log.92")
 def looks_before_a_transaction_alone():
-    """Sends and claims look for the file; a heartbeat or a subscription, which is one statement, is written anywhere."""
+    """Sends and claims look for the file; a heartbeat or a subscription, which is one statement, is written
+    anywhere.
+    """
 
     def write(self: Database, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> Cursor:
         return self.connection().execute(sql, values)

@@ -272,7 +272,9 @@ class OnceFailedAlwaysFailed(CommsBus):
 
 @fault("comms.retry.18", item="corpus:letters_of_a_gone_broadcast")
 def one_letter_of_a_gone_broadcast():
-    """A broadcast that is gone comes back for one letter: its row stays once that agent is done, and bars all others."""
+    """A broadcast that is gone comes back for one letter: its row stays once that agent is done, and bars all
+    others.
+    """
 
     def make_way(tx: Transaction, message_id: str, agent_id: str | None) -> bool:
         present = tx.row("SELECT to_agent FROM messages WHERE id = ?", (message_id,))

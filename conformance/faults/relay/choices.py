@@ -22,7 +22,9 @@ def ids_with_a_colon():
 
 @fault()
 def inboxes_count_from_one():
-    """A delivered file is called by its number in the inbox: 1, 2, 3, with as many zeros before it as make them rise."""
+    """A delivered file is called by its number in the inbox: 1, 2, 3, with as many zeros before it as make them
+    rise.
+    """
     patch(names, file_name=lambda at_ns, of: f"{at_ns:019}-{of}.msg")
 
     def free_name(self: Delivery, tx: Transaction, copy: Copy, newest: int | None) -> str:

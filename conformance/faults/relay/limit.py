@@ -30,7 +30,9 @@ def a_restart_forgives_the_rate():
     BEFORE: dict[limit.Rate, Counter[str]] = {}
 
     def room_since_the_start(rate: limit.Rate, agent: str) -> int:
-        """Rows of the last minute that this one took itself: those that were there when it first looked do not count."""
+        """Rows of the last minute that this one took itself: those that were there when it first looked do not
+        count.
+        """
         at_most = rate._store.config.rate_per_min
         taken = at_most - room(rate, agent)
         before = BEFORE.setdefault(rate, Counter())

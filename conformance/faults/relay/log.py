@@ -614,7 +614,9 @@ def values_hold_anything():
 
 @fault("relay.log.66")
 def writes_into_a_removed_ledger():
-    """The open ledger is believed: a message is taken up and delivered after somebody removed it, and no row says so."""
+    """The open ledger is believed: a message is taken up and delivered after somebody removed it, and no row says
+    so.
+    """
     patch(Database, refuse_another_file=lambda self, **how: None)
 
 

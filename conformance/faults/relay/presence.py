@@ -14,7 +14,9 @@ CONTROL = "lease.lock"
 
 @fault("relay.presence.42")
 def a_copy_knows_the_earlier_process():
-    """A ledger that is put back and knows a process of an agent keeps it, though that one has ended and another runs."""
+    """A ledger that is put back and knows a process of an agent keeps it, though that one has ended and another
+    runs.
+    """
 
     def adopt(self: Spawns, running: list[tuple[str, Target]]) -> None:
         known = {name for name, _ in self._targets()}

@@ -326,7 +326,9 @@ def salted_refs():
 
 @fault("worker.blob.16", chaos={"points": True, "only": "publish_many with blobs"})
 def saves_a_batch_late():
-    """The blobs of a batch are saved when its rows are there already: a kill in between leaves messages without them."""
+    """The blobs of a batch are saved when its rows are there already: a kill in between leaves messages without
+    them.
+    """
 
     class Late(Blobs):
         """Keeps the blobs that a batch would save."""

@@ -220,7 +220,9 @@ class PollAcknowledges(WorkerBus):
 
 @fault("worker.log.54", chaos={"kills": 100})
 def reads_on_by_time():
-    """Reads on from the time of the last acknowledged message: one from an agent whose clock is behind is never read."""
+    """Reads on from the time of the last acknowledged message: one from an agent whose clock is behind is never
+    read.
+    """
 
     class Faulty(WorkerBus):
         def poll(self, *, agent_id: str, **more: Any) -> dict[str, Any]:

@@ -385,7 +385,9 @@ def removes_its_lock():
     },
 )
 def removes_the_exports_lock():
-    """The file of the export's lock is removed when it is given back: one that waited and a newcomer are both inside."""
+    """The file of the export's lock is removed when it is given back: one that waited and a newcomer are both
+    inside.
+    """
     _locked = JsonlFile.locked
 
     @contextlib.contextmanager

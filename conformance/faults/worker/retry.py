@@ -130,7 +130,9 @@ class RedriveIsForgotten(WorkerBus):
 
 @fault("worker.log.03", chaos={"points": True, "only": "redrive"})
 class RedrivesInTwoSteps(WorkerBus):
-    """A dead letter leaves the list, and goes back to its agent in a transaction of its own. A kill between loses it."""
+    """A dead letter leaves the list, and goes back to its agent in a transaction of its own. A kill between loses
+    it.
+    """
 
     # Two statements.
 
