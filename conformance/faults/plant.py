@@ -14,7 +14,7 @@ so every argument is a literal:
     chaos={"kills": 8}       as much of a chaos run as kills it, if `check` does not
     dies_of="no answer"      words of a crash or a time-out, if that is the fault, and not an accident
     door="nats:"             the prefix of its --bus, if it is no fault of a file
-    test="tests/…::test_…"   the test of the reference that finds it, if no door of a bus reaches it
+    test="tests/…::test_…"   the test of the reference that finds it, where no door of a bus reaches
     author="trial 31"        who wrote it, if that was not this project
 
 A declaration without rows is a choice: it breaks nothing, and its bus is VALID.

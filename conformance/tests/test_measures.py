@@ -10,9 +10,6 @@ from pathlib import Path
 import pytest
 
 from busproof.bus.fleet import Fleet
-from busproof.contract.catalogue import catalogue
-from busproof.matrix import page as matrix_page
-from busproof.mutant import mutants
 from busproof.play.explore import corpus
 from busproof.play.explore.search import play
 from busproof.play.explore.worker import SPECIFICATION
@@ -24,8 +21,6 @@ import page  # noqa: E402
 import remember  # noqa: E402
 import valid  # noqa: E402
 
-SYSTEMS = ("worker", "comms", "relay", "timeline", "topics")
-
 
 def test_what_valid_means_is_told_with_the_figures_of_today() -> None:
     """docs/valid.md is as its command writes it."""
@@ -36,29 +31,6 @@ def test_the_page_of_mutants_is_what_its_results_say_and_each_that_lives_has_a_r
     """docs/mutation/README.md; a reason whose mutant died is stale."""
     assert (page.FOLDER / "README.md").read_text() == page.text()
     assert page.wrong() == []
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_the_kill_matrix_knows_every_broken_bus_and_each_died_by_the_rows_it_names(system: str) -> None:
-    """Or it is older than they are: busproof mutants SYSTEM --new --out docs/mutants."""
-    lines = valid.read(ROOT / "docs" / "mutants" / f"{system}.jsonl")
-    assert {line["mutant"] for line in lines} == set(mutants(system))
-    assert [
-        line["mutant"] for line in lines if not line["chaos"] and set(line["named"]) - line["killed_by"].keys()
-    ] == []
-    assert (ROOT / "docs" / "mutants" / f"{system}.md").read_text() == matrix_page(system, lines)
-
-
-@pytest.mark.parametrize("system", ["relay", "timeline"])
-def test_a_bus_that_chose_otherwise_than_the_reference_fails_no_must_where_it_is_told(system: str) -> None:
-    """Where the seed is silent its choice is recognised and followed; test_choices plays the rest of `check`."""
-    rows = catalogue(system)
-    missed = {
-        line["mutant"]
-        for line in valid.read(ROOT / "docs" / "mutants" / f"{system}.jsonl")
-        if not any(rows[row].level == "MUST" for row in line["named"]) and "fail" in line["killed_by"].values()
-    }
-    assert missed == set()
 
 
 DEAD_LETTERS, PURE = "refbus.worker.retry:Redelivery.dead_letters", "refbus.kernel.rules"
