@@ -107,10 +107,12 @@ def _all_judged(faults: list[Fault], tell: Callable[[Judgement], None]) -> int:
 
 def _lines(judgement: Judgement) -> list[str]:
     fault = judgement.fault
-    verdict = "WRONG" if judgement.wrong else "valid, as a choice is" if not fault.rows else "dies as it says"
-    others = sorted(judgement.killed_by.keys() - set(fault.rows))
+    verdict = (
+        "WRONG" if judgement.wrong else "valid, as a choice is" if fault.found_by == "choice" else "dies as it says"
+    )
+    others = sorted(judgement.killed_by.keys() - {*fault.rows, fault.test})
     lines = [f"{fault.id}: {verdict}", f"  {fault.sentence}"]
-    lines += [f"  {row}: {judgement.killed_by[row]}" for row in fault.rows if row in judgement.killed_by]
+    lines += [f"  {row}: {judgement.killed_by[row]}" for row in (*fault.rows, fault.test) if row in judgement.killed_by]
     lines += [f"  not named, and not passed: {', '.join(others)}"] if others else []
     lines += [f"  alive: {judgement.alive}"] if judgement.alive else []
     return lines + [f"  wrong: {words}" for words in judgement.wrong]
