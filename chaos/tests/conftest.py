@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from busproof.mutant import mutants
+from busproof.faults.record import faults
 
 # An example takes as long as the machine needs for it: its time does not tell whether it is wrong.
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -23,7 +23,7 @@ def faulty() -> Callable[[str], str]:
 
     def spec(name: str) -> str:
         system, _, mutant = name.partition("/")
-        return mutants(system)[mutant].spec()
+        return faults(system)[mutant].spec()
 
     return spec
 

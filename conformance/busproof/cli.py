@@ -158,7 +158,7 @@ def _run(argv: list[str]) -> int:
 # command → module, extra to install
 _ELSEWHERE = {
     "explore": ("busproof.play.explore.command", ""),
-    "mutants": ("busproof.matrix", ""),
+    "faults": ("busproof.faults.command", ""),
     "chaos": ("buschaos.cli", "chaos"),
     "audit": ("busspark.cli", "spark"),
     "compact": ("busspark.compact_cli", "spark"),
@@ -244,7 +244,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, (_, extra) in _ELSEWHERE.items():
         text = {
             "explore": "search for a difference from the model of its system, and shrink what is found",
-            "mutants": "run every broken bus of the kit: which requirement kills which",
+            "faults": "list, start and judge buses with a planted fault: which rows kill which",
             "chaos": "kill its processes, fill its disk, then check what is left",
             "audit": "verify recorded histories, with Spark or in Python",
             "compact": "make narrow Parquet streams of histories, for `audit`",

@@ -151,9 +151,8 @@ def main() -> int:
 
 def _judged(system: str, site: str) -> dict[str, Any]:
     """The first item that fails a MUST, and its rows; else rows that warned."""
-    from blind import items_of
-
     from busproof.bus.fleet import Fleet, reference, warm_for
+    from busproof.faults.blind import items_of
     from busproof.run.runner import run_item
 
     scheme, _, program = reference(system).partition(":")

@@ -8,7 +8,7 @@ from typing import Any
 from busproof.bus.base import HOW_LONG
 from busproof.bus.fleet import Fleet
 from busproof.bus.warm import Warm
-from busproof.mutant import mutants
+from busproof.faults.record import faults
 from busproof.oracle.models.spec import Refusal, differs
 from busproof.pages.report.causes import by_first_row, causes, chosen, held_elsewhere, others, settled
 from busproof.pages.report.lines import summary
@@ -139,7 +139,7 @@ def test_one_refusal_of_many_methods_is_one_cause() -> None:
 
 def test_a_mutant_has_fewer_causes_than_scripts_that_it_breaks(warm: Warm) -> None:
     """Each row that is broken stands under one of them. Each part of the corpus shows it by a script of its own."""
-    fleet = Fleet([mutants("worker")["ack_goes_back"].spec(warm)], system="worker")
+    fleet = Fleet([faults("worker")["ack_goes_back"].spec(warm)], system="worker")
     try:
         parts = [run_item(fleet, f"corpus:{part}of3", seed=1) for part in (1, 2, 3)]
         rows = [result.model_dump() for part in parts for result in part]

@@ -1,56 +1,41 @@
-"""A seed that is silent blames nobody: a bus that chose otherwise there is VALID, whatever it chose.
-
-Those are the mutants that only RESOLVED rows kill, and the variants in conformance/choices, written before their
-author looked at which choices the kit follows. The evidence holds what the whole of `check` said of each.
-"""
+"""A seed that is silent blames nobody: a bus that chose otherwise there is VALID, whatever it chose."""
 
 from __future__ import annotations
 
 import os
 import random
-import sys
-from pathlib import Path
 
 import pytest
 
 from busproof.bus.warm import Warm
+from busproof.faults.choices import BLAMED, are_free, failures
+from busproof.faults.record import Fault, choices, faults
 from busproof.systems import SYSTEMS
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "measure"))
-
-import choices
-
-ALL = {f"{system} {one.name}": one for system in SYSTEMS for one in choices.choices(system)}
-TOLD = {f"{system} {name}": line for system in SYSTEMS for name, line in choices.told(system).items()}
-FOLLOWED = sorted(name for name, line in TOLD.items() if not line["fails"])
+FREE = {
+    f"{system} {name}": fault
+    for system in SYSTEMS
+    for name, fault in {**faults(system), **choices(system)}.items()
+    if are_free(fault)
+}
+FOLLOWED = {name: fault for name, fault in FREE.items() if name not in BLAMED}
 SHARE = 1  # of them, in a pull request: other ones with another BUSPROOF_SEED
-DRAWN = random.Random(int(os.environ.get("BUSPROOF_SEED", "1"))).sample(FOLLOWED, SHARE)
+DRAWN = random.Random(int(os.environ.get("BUSPROOF_SEED", "1"))).sample(sorted(FOLLOWED), SHARE)
 
 
-def test_of_the_choices_that_were_judged_only_those_named_are_blamed() -> None:
-    """As the evidence says; a bus without a line there is judged by conformance/measure/choices.py."""
-    assert set(TOLD) <= set(ALL)
-    assert {name for name, line in TOLD.items() if line["fails"]} == set(choices.BLAMED)
-
-
-def test_most_choices_were_judged() -> None:
-    missing = [name for name in ALL if name not in TOLD]
-    assert len(missing) < 20, missing
+def test_a_choice_that_is_blamed_is_there_and_says_why() -> None:
+    assert set(BLAMED) <= set(FREE)
+    assert all(BLAMED.values())
 
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_a_share_of_them_fails_no_must_row_in_what_is_short(name: str, warm: Warm) -> None:
     """Scenarios and history, on the bus alone and in a mixed fleet; the corpus and slow items run at night."""
-    assert choices.judged(ALL[name], warm, choices.SHORT)["fails"] == {}
+    assert failures([FOLLOWED[name]], warm, is_short=True) == {}
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", FOLLOWED)
-def test_a_bus_that_chose_otherwise_fails_no_must_row(name: str, warm: Warm) -> None:
-    """As much of `check` as its line says: in the end the whole."""
-    assert (
-        choices.judged(ALL[name], warm, choices.SHORT if TOLD[name]["played"] == choices.SHORT else choices.WHOLE)[
-            "fails"
-        ]
-        == {}
-    )
+@pytest.mark.parametrize("fault", FOLLOWED.values(), ids=lambda fault: fault.id)
+def test_a_bus_that_chose_otherwise_fails_no_must_row(fault: Fault, warm: Warm) -> None:
+    """In the whole of `check`."""
+    assert failures([fault], warm) == {}

@@ -30,7 +30,7 @@ from busproof.pages.report import lines, traceability
 
 ADAPTED = [system for system, contract in CONTRACTS.items() if contract.scheme == "exec"]
 ROOT = Path(__file__).parents[2]
-MUTANT = f"exec:{sys.executable} {ROOT / 'conformance' / 'mutants' / 'worker' / 'cursor' / 'ack_beyond_the_log.py'}"
+MUTANT = f"exec:{sys.executable} {ROOT / 'conformance' / 'faults' / 'start.py'} worker.cursor.ack_beyond_the_log"
 ONE = "cursor.ack_beyond_the_log"
 
 

@@ -13,7 +13,7 @@ import pytest
 from busproof.bus.fleet import BudgetSpent, Fleet, reference
 from busproof.bus.warm import Warm
 from busproof.contract.catalogue import CORPUS, EXPLORE, HISTORY
-from busproof.mutant import mutants
+from busproof.faults.record import faults
 from busproof.pages.report import terminal
 from busproof.pages.report.lines import Report
 from busproof.play.explore import corpus
@@ -57,7 +57,7 @@ def test_a_part_that_ends_early_says_how_many_scripts_it_did_not_play(
     """Enough had broken: the next faults come to light when these are mended."""
     monkeypatch.setattr(corpus, "ENOUGH", 1)
     told = []
-    for bus in (mutants("worker")["ack_goes_back"].spec(warm), reference("worker")):
+    for bus in (faults("worker")["ack_goes_back"].spec(warm), reference("worker")):
         with contextlib.closing(Fleet([bus], system="worker")) as fleet:
             told.append(run_item(fleet, "corpus:1of9")[0].not_played)
     assert 0 < told[0] < len(_scripts_of("worker", "corpus:1of9"))
@@ -70,7 +70,7 @@ def test_a_script_that_breaks_another_row_is_not_one_of_those_that_end_the_corpu
     monkeypatch.setattr(corpus, "ENOUGH", 1)
     specification = SYSTEMS["worker"].model
     assert specification is not None
-    bus = mutants("worker")["ack_goes_back"].spec(warm)
+    bus = faults("worker")["ack_goes_back"].spec(warm)
     with contextlib.closing(Fleet([bus], system="worker")) as fleet:
         found = corpus.replay(fleet, specification, _scripts_of("worker", "corpus:1of9"))
     broken = [program.mismatch.rows for program in found.broken.values() if program.mismatch is not None]

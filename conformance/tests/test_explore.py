@@ -6,8 +6,6 @@ import argparse
 import contextlib
 import json
 import pickle
-import shlex
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from hypothesis import strategies as st
 
 from busproof.bus.fleet import Fleet, reference
 from busproof.cli import main
+from busproof.faults.record import faults
 from busproof.oracle.models.spec import Above, plain
 from busproof.play.explore import command, corpus, script
 from busproof.play.explore.script import Step, Unresolved, call, changed, copied, resolve
@@ -27,7 +26,6 @@ from busproof.play.explore.stage import Seen
 from busproof.run.runner import run_item
 from busproof.systems import SYSTEMS
 
-MUTANTS = Path(__file__).parents[1] / "mutants" / "worker"
 SPECIFICATION = SYSTEMS["worker"].model
 assert SPECIFICATION is not None
 
@@ -38,8 +36,8 @@ def fleet_of() -> Iterator[Callable[..., Fleet]]:
     fleets: list[Fleet] = []
 
     def start(mutant: str = "") -> Fleet:
-        own = f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(MUTANTS / mutant))}"
-        fleets.append(Fleet([own if mutant else reference("worker")], system="worker"))
+        bus = faults("worker")[mutant].spec() if mutant else reference("worker")
+        fleets.append(Fleet([bus], system="worker"))
         return fleets[-1]
 
     yield start
@@ -102,7 +100,7 @@ def test_a_program_is_drawn_alike_from_the_same_seed(fleet_of: Callable[..., Fle
 
 def test_what_differs_is_found_shrunk_and_played_again(fleet_of: Callable[..., Fleet]) -> None:
     """A status query that shows ten rows: it takes eleven, and everything else goes."""
-    fleet = fleet_of("presence/status_shows_ten.py")
+    fleet = fleet_of("status_shows_ten")
     looks = ["liveness", "dump", "archive"]
     beats = [_published(payload=n) for n in range(14)]
     for step in beats:
@@ -136,13 +134,13 @@ def test_a_race_is_forced_and_explained_by_an_order(fleet_of: Callable[..., Flee
     )
     assert play(fleet_of(), SPECIFICATION, steps).mismatch is None
     for _ in range(3):
-        broken = play(fleet_of("presence/looks_then_acts.py"), SPECIFICATION, steps).mismatch
+        broken = play(fleet_of("looks_then_acts"), SPECIFICATION, steps).mismatch
         assert broken is not None
         assert broken.is_of_a_race
 
 
 def test_a_missing_answer_is_a_short_named_failure(fleet_of: Callable[..., Fleet]) -> None:
-    fleet = fleet_of("limit/dies_of_a_bad_call.py")
+    fleet = fleet_of("dies_of_a_bad_call")
     program = play(
         fleet, SPECIFICATION, _named(Step("open", 0), call(0, "publish", agent_id="ann", message={"type": 5}))
     )
@@ -159,21 +157,21 @@ def test_another_choice_where_the_seed_is_silent_is_recognised_and_followed(flee
         call(0, "dump"),
     )
     dialects: dict[str, str] = {}
-    assert play(fleet_of("lease/lease_ends_late.py"), SPECIFICATION, steps, dialects).mismatch is None
+    assert play(fleet_of("lease_ends_late"), SPECIFICATION, steps, dialects).mismatch is None
     assert dialects == {"worker.lease.07": "live"}
 
 
 @pytest.mark.parametrize(
     "mutant",
     [
-        pytest.param("retry/dead_for_all", marks=pytest.mark.nightly),  # three times as long as the others
-        "export/payloads_are_null",
-        pytest.param("limit/batches_take_no_room", marks=pytest.mark.nightly),  # half a minute of choices that might be
-        "cursor/time_of_the_first_ack",
+        pytest.param("dead_for_all", marks=pytest.mark.nightly),  # three times as long as the others
+        "payloads_are_null",
+        pytest.param("batches_take_no_room", marks=pytest.mark.nightly),  # half a minute of choices that might be
+        "time_of_the_first_ack",
     ],
 )
 def test_the_corpus_fails_the_rows_of_a_broken_branch(fleet_of: Callable[..., Fleet], mutant: str) -> None:
-    rows = {result.requirement: result.outcome for result in run_item(fleet_of(f"{mutant}.py"), "corpus")}
+    rows = {result.requirement: result.outcome for result in run_item(fleet_of(mutant), "corpus")}
     assert set(rows.values()) & {"fail", "warn"}
 
 
@@ -182,7 +180,7 @@ def test_the_command_says_what_it_found_and_what_next(
 ) -> None:
     assert main(["explore", "worker", "--calls", "60", "--seed", "9"]) == 0
     assert "every answer is the model's" in capsys.readouterr().out
-    bus = f"exec:{sys.executable} {MUTANTS / 'cursor/time_of_the_first_ack.py'}"
+    bus = faults("worker")["time_of_the_first_ack"].spec()
     path = tmp_path / "script.jsonl"
     steps = _named(
         Step("open", 0),
@@ -204,7 +202,7 @@ def test_a_choice_that_the_model_does_not_follow_is_told_and_the_search_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It is no fault, and behind it may be one."""
-    bus = f"exec:{sys.executable} {MUTANTS.parent / 'timeline/log/unknown_timelines_are_empty.py'}"
+    bus = faults("timeline")["unknown_timelines_are_empty"].spec()
     asked = ["--seed", "10", "--calls", "1000", "--out", str(tmp_path)]  # of an unknown timeline, sooner or later
     assert main(["explore", "timeline", "--bus", bus, *asked]) == 0
     told = capsys.readouterr().out
@@ -270,7 +268,7 @@ def test_a_call_that_cannot_be_made_beside_one_that_waits_leaves_that_one_judged
 
 def test_a_script_that_is_played_tells_the_choice_that_explains_its_answers(capsys: pytest.CaptureFixture[str]) -> None:
     """Otherwise a choice that a search reported would look as if it could not be seen again."""
-    bus = f"exec:{shlex.quote(sys.executable)} {shlex.quote(str(MUTANTS.parent / 'relay/export/days_of_arrival.py'))}"
+    bus = faults("relay")["days_of_arrival"].spec()
     assert (
         main(["explore", "relay", "--bus", bus, "--script", str(corpus.FOLDER / "relay" / "over_midnight.jsonl")]) == 0
     )

@@ -11,7 +11,7 @@ from busproof.bus.fleet import Fleet
 from busproof.bus.warm import Warm
 from busproof.contract import CONTRACTS
 from busproof.contract.common import SESSION_METHODS
-from busproof.mutant import mutants
+from busproof.faults.record import faults
 from busproof.run.runner import run_item
 
 # The author of a new method writes it here, or says in the scenario what it changes.
@@ -28,7 +28,7 @@ CHANGE_NO_ROW = {
 @pytest.mark.parametrize("system", CHANGE_NO_ROW)
 def test_each_method_that_changes_a_database_is_asked_where_a_copy_took_its_place(system: str, warm: Warm) -> None:
     """Where the store has all its content, each can change something: none is asked in vain."""
-    with closing(Fleet([mutants(system)["writes_into_a_removed_file"].spec(warm)], system=system)) as fleet:
+    with closing(Fleet([faults(system)["writes_into_a_removed_file"].spec(warm)], system=system)) as fleet:
         (told,) = [result.why for result in run_item(fleet, "log.removed", seed=1)]
     named = re.findall(r"[a-z_]+", told.partition("replaced by its copy: ")[2])
     known = CONTRACTS[system].methods.keys() - SESSION_METHODS.keys()

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from busproof import cli
-from busproof.mutant import mutants
+from busproof.faults.record import faults
 from busproof.pages.report import lines
 from busproof.pages.report import live as live_view
 from busproof.pages.report.live import Live
@@ -125,7 +125,7 @@ def test_a_row_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_row_that_is_asked_for_is_judged_by_all_that_decides_it(tmp_path: Path) -> None:
     """Its scenario passes on this bus, and the corpus fails it; other rows that it fails are not mentioned."""
-    bus = mutants("worker")["payloads_are_null"].spec()
+    bus = faults("worker")["payloads_are_null"].spec()
     options = ["--mixed-with", "none", "--out", str(tmp_path)]
     assert cli.main(["check", "worker", "--bus", bus, "--only", "worker.export.02", *options]) == 1
     report = lines.load(tmp_path / "report.jsonl")

@@ -12,7 +12,7 @@ import pytest
 from busproof import evidence
 from busproof.bus.fleet import Fleet
 from busproof.contract.catalogue import catalogue
-from busproof.mutant import mutants
+from busproof.faults.record import faults
 from busproof.play.explore import corpus
 from busproof.play.explore.search import play
 from busproof.play.explore.worker import SPECIFICATION
@@ -33,7 +33,7 @@ def of(system: str) -> list[evidence.Record]:
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_kill_matrix_knows_every_broken_bus_and_each_died_by_the_rows_it_names(system: str) -> None:
     """Or the matrix is older than the buses."""
-    assert {line["mutant"] for line in of(system)} == set(mutants(system))
+    assert {line["mutant"] for line in of(system)} == set(faults(system))
     survived = [line for line in of(system) if not line["chaos"] and set(line["named"]) - line["killed_by"].keys()]
     assert survived == []
 

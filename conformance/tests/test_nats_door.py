@@ -10,7 +10,7 @@ from busproof.bus.doors import BusSpecError, open_door
 from busproof.bus.fleet import Fleet, reference
 from busproof.bus.warm import Warm
 from busproof.contract.catalogue import catalogue
-from busproof.mutant import Mutant, mutants
+from busproof.faults.record import Fault, faults
 from busproof.play.explore import corpus
 from busproof.run.runner import run_item
 from busproof.systems import SYSTEMS
@@ -21,13 +21,13 @@ SCRIPTS = (
 )
 
 
-def _is_neutral(mutant: Mutant) -> bool:
+def _is_neutral(mutant: Fault) -> bool:
     """Is its fault not in the queue on a file, and does one script show it?"""
-    text = mutant.path.read_text().lower()
+    text = mutant.source.lower()
     return mutant.item.startswith("corpus:") and "sqlite" not in text and "store" not in text
 
 
-NEUTRAL = [one for one in mutants("timeline").values() if _is_neutral(one)]
+NEUTRAL = [one for one in faults("timeline").values() if _is_neutral(one)]
 SAMPLE = NEUTRAL[::15]
 
 
@@ -55,7 +55,7 @@ def test_scripts_of_the_corpus_hold_on_a_server(fleet: Fleet) -> None:
     assert found.left_out.total() < found.calls / 10
 
 
-def killed_on_nats(mutant: Mutant, warm: Warm) -> None:
+def killed_on_nats(mutant: Fault, warm: Warm) -> None:
     """Is it killed by the rows that it dies of on a file?"""
     rows = catalogue("timeline")
     made = Fleet([f"nats:{mutant.spec(warm)}"], system="timeline")
@@ -63,18 +63,18 @@ def killed_on_nats(mutant: Mutant, warm: Warm) -> None:
         found = {result.requirement: result for result in run_item(made, mutant.item, seed=1)}
     finally:
         made.close()
-    for name in mutant.killed_by:
+    for name in mutant.rows:
         assert found[name].outcome == ("fail" if rows[name].level == "MUST" else "warn"), found[name].why
 
 
 @pytest.mark.parametrize("mutant", SAMPLE, ids=lambda mutant: mutant.name)
-def test_a_fault_that_is_not_the_files_shows_on_a_server_too(mutant: Mutant, warm: Warm) -> None:
+def test_a_fault_that_is_not_the_files_shows_on_a_server_too(mutant: Fault, warm: Warm) -> None:
     killed_on_nats(mutant, warm)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("mutant", NEUTRAL, ids=lambda mutant: mutant.name)
-def test_every_such_fault_shows_on_a_server_too(mutant: Mutant, warm: Warm) -> None:
+def test_every_such_fault_shows_on_a_server_too(mutant: Fault, warm: Warm) -> None:
     killed_on_nats(mutant, warm)
 
 

@@ -8,7 +8,7 @@ from busproof.bus.base import Refused
 from busproof.bus.fleet import Fleet
 from busproof.bus.warm import Warm
 from busproof.contract.catalogue import catalogue
-from busproof.mutant import mutants
+from busproof.faults.record import faults
 from busproof.play.explore.script import Step, call
 from busproof.play.explore.search import play
 from busproof.play.scenarios import common
@@ -35,9 +35,9 @@ LOOKERS = [
 @pytest.mark.parametrize(("system", "name", "times"), LOOKERS)
 def test_a_look_then_act_of_natural_width_dies_every_time(warm: Warm, system: str, name: str, times: int) -> None:
     """20 of 20, and 5 of 5."""
-    mutant = mutants(system)[name]
-    assert "sleep" not in mutant.path.read_text()
-    row = mutant.killed_by[0]
+    mutant = faults(system)[name]
+    assert "sleep" not in mutant.source
+    row = mutant.rows[0]
     fleet = Fleet([mutant.spec(warm)], system=system)
     try:
         found = [
@@ -107,7 +107,7 @@ def test_answers_that_are_right_alone_and_not_together_break_the_row_of_isolatio
     both = [call(at, "transition", worker="w", from_state="ASSIGNED", to_state=to_state) for at, to_state in ways]
     assigned = call(0, "transition", worker="w", to_state="ASSIGNED")
     steps = [Step("open", 0), Step("open", 1), assigned, Step("race", calls=both)]
-    fleet = Fleet([mutants("worker")["looks_then_acts"].spec(warm)], system="worker")
+    fleet = Fleet([faults("worker")["looks_then_acts"].spec(warm)], system="worker")
     try:
         program = play(fleet, specification, steps)
     finally:

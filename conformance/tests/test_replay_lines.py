@@ -11,7 +11,7 @@ import pytest
 
 from busproof import cli
 from busproof.bus.fleet import reference
-from busproof.mutant import mutants
+from busproof.faults.record import faults, folder
 from busproof.pages.report.terminal import replay_command
 
 # One of each kind: a scenario with options at open, in a mixed fleet as well; the history; the corpus.
@@ -28,7 +28,10 @@ def test_the_printed_line_fails_the_same_row(item: str, row_id: str, mutant: str
     """Seed, mixed fleet and quoting are in it. A folder with a blank in its name is somebody's home."""
     program = tmp_path / "my bus" / "it's.py"
     program.parent.mkdir()
-    program.write_text(mutants("worker")[mutant].path.read_text())
+    start = str(folder() / "start.py")
+    argv = [start, faults("worker")[mutant].id]
+    begins = f"import runpy, sys\nsys.path.insert(0, {str(folder())!r})\nsys.argv = {argv!r}\n"
+    program.write_text(f"{begins}runpy.run_path({start!r}, run_name='__main__')\n")
     bus = f"exec:{shlex.join([sys.executable, str(program)])}"
     argv = ["check", "worker", "--bus", bus, "--only", item, "--json", "--out", str(tmp_path / "out")]
     assert cli.main(argv) == 1
@@ -52,7 +55,7 @@ def test_the_line_that_explore_prints_shows_the_difference_again(
     times: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The script it wrote, on the same bus, from a folder with a blank in its name."""
-    bus = mutants("worker")["claims_everything"].spec()
+    bus = faults("worker")["claims_everything"].spec()
     out = tmp_path / "what i found"
     assert cli.main(["explore", "worker", "--bus", bus, "--calls", "2000", "--out", str(out)]) == 1
     said = capsys.readouterr().out
@@ -65,7 +68,7 @@ def test_the_line_that_explore_prints_shows_the_difference_again(
 
 def test_a_limit_shows_the_calls_that_were_accepted_and_should_not_have_been(tmp_path: Path) -> None:
     """Not the last ones that were refused; the script to send again holds no others."""
-    bus = mutants("worker")["anyone_releases"].spec()
+    bus = faults("worker")["anyone_releases"].spec()
     argv = ["check", "worker", "--bus", bus, "--only", "limit.fields", "--mixed-with", "none", "--json"]
     assert cli.main([*argv, "--out", str(tmp_path)]) == 1
     _, *rows, _ = map(json.loads, (tmp_path / "report.jsonl").read_text().splitlines())
@@ -81,7 +84,7 @@ def test_a_replay_of_a_race_says_that_it_is_none_and_what_forces_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It sends one call after the other: only the check holds the lock while they are sent off."""
-    bus = mutants("worker")["check_then_act"].spec()
+    bus = faults("worker")["check_then_act"].spec()
     argv = ["check", "worker", "--bus", bus, "--only", "lease.race", "--mixed-with", "none", "--json"]
     assert cli.main([*argv, "--out", str(tmp_path)]) == 1
     header, *rows, _ = map(json.loads, (tmp_path / "report.jsonl").read_text().splitlines())
@@ -100,7 +103,7 @@ def test_a_replay_of_calls_that_came_one_after_the_other_speaks_of_no_race(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nothing is marked."""
-    bus = mutants("worker")["anyone_releases"].spec()
+    bus = faults("worker")["anyone_releases"].spec()
     argv = ["check", "worker", "--bus", bus, "--only", "lease.renew_after_retake", "--mixed-with", "none", "--json"]
     assert cli.main([*argv, "--out", str(tmp_path)]) == 1
     capsys.readouterr()
@@ -112,7 +115,7 @@ def test_a_replay_ends_with_what_the_check_says_of_the_bus_now(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """On the faulty one as before; on another bus than the report's, that one's outcome."""
-    bus = mutants("worker")["anyone_releases"].spec()
+    bus = faults("worker")["anyone_releases"].spec()
     argv = ["check", "worker", "--bus", bus, "--only", "lease.renew_after_retake", "--mixed-with", "none", "--json"]
     assert cli.main([*argv, "--out", str(tmp_path)]) == 1
     told = []

@@ -7,7 +7,7 @@ import pytest
 
 from busproof.bus.fleet import Fleet
 from busproof.bus.warm import Warm
-from busproof.mutant import mutants
+from busproof.faults.record import faults
 from busproof.run.runner import RowResult, run_item
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +33,7 @@ def test_the_search_finds_the_naive_bus_broken(seed: int) -> None:
 
 def test_a_fault_fails_the_rows_of_its_noun(warm: Warm) -> None:
     """The programs that do not meet the fault decide the other rows, or these stay undecided."""
-    found = searched(mutants("worker")["claims_everything"].spec(warm), "worker")
+    found = searched(faults("worker")["claims_everything"].spec(warm), "worker")
     assert found["worker.lease.25"].outcome == "fail"
     assert found["worker.cursor.18"].outcome in ("pass", "inconclusive")
 
@@ -48,5 +48,5 @@ def test_a_fault_fails_the_rows_of_its_noun(warm: Warm) -> None:
 )
 def test_a_dialect_fails_no_row_of_the_search(warm: Warm, system: str, dialect: str) -> None:
     """A RESOLVED choice never fails a MUST; its own row tells of it."""
-    found = searched(mutants(system)[dialect].spec(warm), system)
+    found = searched(faults(system)[dialect].spec(warm), system)
     assert {row.outcome for row in found.values()} == {"pass"}

@@ -12,7 +12,7 @@ from spark_checks.tests.damage import CUTS, FILES, Damage, events_of, written
 
 from busproof.bus.fleet import Fleet
 from busproof.contract.history import scan
-from busproof.mutant import mutants
+from busproof.faults.record import faults
 from busproof.oracle.checks import Verdict, overall
 from busproof.systems import play
 from busproof.systems import run_checks as run_in_python
@@ -68,7 +68,7 @@ def worlds(
     keep("without-cursor", damage.without_cursor(events_of(recorded("topics"))))
     keep("left-out", damage.left_out_after_a_lost_answer(events_of(recorded("topics")))[0])
     for system, mutant in MUTANTS:
-        fleet = Fleet([mutants(system)[mutant].spec()], system=system)
+        fleet = Fleet([faults(system)[mutant].spec()], system=system)
         try:
             path = play(fleet, seed=11, calls=240, into=tmp_path_factory.mktemp("mutant") / "history.jsonl")
         finally:

@@ -9,7 +9,7 @@ import textwrap
 
 from busproof.contract import CONTRACTS
 from busproof.contract.catalogue import Requirement, catalogue
-from busproof.mutant import mutants
+from busproof.faults.record import faults
 from busproof.play.explore import corpus
 from busproof.systems import SYSTEMS
 
@@ -36,10 +36,10 @@ def explain(row_id: str) -> list[str]:
     if row.needs:
         lines += [f"  needs       {', '.join(row.needs)} (declared in hello; without it the row is not applicable)"]
     lines += [f"  the whole   docs/spec/{_system_of(row_id)}.md"]
-    killed = [one for one in mutants(_system_of(row_id)).values() if row.id in one.killed_by]
+    killed = [one for one in faults(_system_of(row_id)).values() if row.id in one.rows]
     if killed:
-        lines += ["", "  buses that break it, kept in conformance/mutants:"]
-        lines += [f"    {one.path.parent.name}/{one.path.name:<44} {one.sentence}" for one in killed]
+        lines += ["", "  buses that break it (busproof faults run NAME):"]
+        lines += [f"    {one.id:<48} {one.sentence}" for one in killed]
     if row.item:
         lines += ["", f"  busproof check {_system_of(row_id)} --only {row.id} --bus …"]
     elif row.kind == "chaos":

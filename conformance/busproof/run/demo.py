@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from busproof.contract.history import read
-from busproof.mutant import mutants
+from busproof.faults.record import faults
 
 MUTANT = "ack_beyond_the_log"
 MUTANT_CHECK = "cursor.ack_beyond_the_log"
@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _acts(out: Path, seed: int) -> list[Act]:
-    mutant = mutants("worker")[MUTANT].spec()
+    mutant = faults("worker")[MUTANT].spec()
     history = str(out / "chaos" / "history.jsonl")
     check = ["check", "worker", "--seed", str(seed)]
     chaos = ["chaos", "worker", "--kills", "20", "--seed", str(seed), "--out", str(out / "chaos")]

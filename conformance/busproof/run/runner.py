@@ -90,7 +90,7 @@ def run_item(
 ) -> list[RowResult]:
     """Play one item and decide its rows. A row that the user's budget of time did not reach is could-not-run.
 
-    An item `corpus:NAME` is one script of the corpus, `corpus:ROW` the shortest scripts that reach a row, `corpus:1of3`
+    An item `corpus:NAME` is one script of the corpus, `corpus:NAME+NAME` two, `corpus:ROW` the shortest scripts that reach a row, `corpus:1of3`
     every third script from the first on, and `explore:PART` one of EXPLORE_PARTS.
     """
     try:
@@ -368,7 +368,7 @@ def _scripts_of(system: str, item: str) -> dict[str, list[Step]]:
     wanted = item.partition(":")[2]
     if part := re.fullmatch(r"(\d+)of(\d+)", wanted):
         return corpus.scripts(system, only=corpus.names(system)[int(part[1]) - 1 :: int(part[2])])
-    return corpus.scripts(system, only=[wanted] if wanted else None)
+    return corpus.scripts(system, only=wanted.split("+") if wanted else None)
 
 
 def _not_reached(fleet: Fleet, row: Requirement, found: corpus.Replay) -> RowResult:

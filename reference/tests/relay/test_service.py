@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -46,12 +47,13 @@ def run(root: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture
 def start(root: Path) -> Iterator[Start]:
-    """Starts orchestrators as processes; those that still live at the end are killed."""
+    """Starts orchestrators as processes, by REFBUS_CLI if one with a fault is to be tested; the end kills them."""
     started: list[subprocess.Popen[str]] = []
 
     def start_(*words: str, **environment: str) -> subprocess.Popen[str]:
         env = {**os.environ, "AGENT_RELAY_DIR": str(root), **environment}
-        command = [sys.executable, "-m", "refbus.cli", "relay", "run", *words]
+        cli_ = shlex.split(os.environ.get("REFBUS_CLI", shlex.join([sys.executable, "-m", "refbus.cli"])))
+        command = [*cli_, "relay", "run", *words]
         started.append(subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
         return started[-1]
 
