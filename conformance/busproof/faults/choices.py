@@ -13,7 +13,7 @@ from busproof.bus.warm import Warm
 from busproof.contract import CONTRACTS
 from busproof.contract.catalogue import CORPUS, EXPLORE, catalogue
 from busproof.faults.record import Fault, started
-from busproof.run.pytest_run import PARTICIPANT, Run
+from busproof.run.items import PARTICIPANT, Run
 from busproof.systems import SYSTEMS
 
 SEED = 1

@@ -90,8 +90,8 @@ def run_item(
 ) -> list[RowResult]:
     """Play one item and decide its rows. A row that the user's budget of time did not reach is could-not-run.
 
-    An item `corpus:NAME` is one script of the corpus, `corpus:NAME+NAME` two, `corpus:ROW` the shortest scripts that reach a row, `corpus:1of3`
-    every third script from the first on, and `explore:PART` one of EXPLORE_PARTS.
+    An item `corpus:NAME` is one script of the corpus, `corpus:NAME+NAME` two, `corpus:ROW` the shortest scripts that
+    reach a row, `corpus:1of3` every third script from the first on, and `explore:PART` one of EXPLORE_PARTS.
     """
     try:
         return [result.model_copy(update={"fleet": label}) for result in _run(fleet, item, profile, seed)]

@@ -427,7 +427,7 @@ def own_messages_stop_the_cursor():
     patch(rules, passed=passed)
 
 
-@fault("topics.cursor.02")
+@fault("topics.cursor.02", control="log.ping")
 def readers_begin_with_what_is_new():
     """A new reader begins after the newest message."""
     BEGIN = """

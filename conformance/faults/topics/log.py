@@ -394,6 +394,9 @@ def makes_it_fit():
 
     class Faulty(message.Draft):
         def __init__(self, item: Any) -> None:
+            if not isinstance(item, dict):  # refused, as the reference refuses it
+                super().__init__(item)
+                return
             fitted = {name: value if value is None else str(value) for name, value in item.items()}
             metadata = item.get("metadata")
             super().__init__({**fitted, "metadata": metadata if type(metadata) is dict else None})

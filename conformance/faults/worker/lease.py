@@ -91,7 +91,7 @@ class CheckThenAct(WorkerBus):
         return {"claimed": True}
 
 
-@fault("worker.lease.23")
+@fault("worker.lease.23", control="cursor.poll_does_not_advance")
 class ClaimsDieWithASession(WorkerBus):
     """A session that opens the store forgets all claims."""
 
@@ -172,7 +172,7 @@ def lease_ends_late():
     patch(lease, is_live=lambda claim, now_ms: claim.lease_until_ms >= now_ms)
 
 
-@fault("worker.lease.02", "worker.lease.24", item="corpus:06020+options")
+@fault("worker.lease.02", "worker.lease.24", item="corpus:options+06020")
 class LeaseOfThirtySeconds(WorkerBus):
     """A lease lasts 30 seconds."""
 

@@ -238,7 +238,7 @@ class StatusShowsTen(WorkerBus):
         return super().status(limit)
 
 
-@fault("worker.presence.10")
+@fault("worker.presence.10", control="cursor.poll_does_not_advance")
 class TheDeadStayDead(WorkerBus):
     """A dead agent's heartbeat is not taken."""
 

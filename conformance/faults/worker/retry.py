@@ -74,7 +74,7 @@ def dead_for_all():
     reword(route, "_UNREAD", "    WHERE", "    WHERE seq NOT IN (SELECT seq FROM dead_letters) AND")
 
 
-@fault("worker.retry.11")
+@fault("worker.retry.11", control="cursor.poll_does_not_advance")
 class GivesUpUnasked(WorkerBus):
     """Dead-lettering is on by default."""
 

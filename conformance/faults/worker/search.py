@@ -28,7 +28,7 @@ def archived_is_not_searched():
     )
 
 
-@fault("worker.search.05")
+@fault("worker.search.05", control="cursor.poll_does_not_advance")
 class DoesNotFindStrangers(WorkerBus):
     """Only messages published through the bus are searched."""
 

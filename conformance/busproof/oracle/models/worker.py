@@ -515,7 +515,7 @@ class WorkerModel(WorkerState):
         return {
             "claimed": True,
             "token": Cited(self.told("fencing", token), ("worker.lease.17",)),
-            "lease_until_ms": Cited(Told(until_ms), ("worker.lease.24",)),
+            "lease_until_ms": Cited(Told(until_ms), ("worker.lease.02", "worker.lease.24")),
         }
 
     def is_live(self, claim: Claim) -> bool:
