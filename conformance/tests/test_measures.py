@@ -33,7 +33,8 @@ def of(system: str) -> list[evidence.Record]:
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_kill_matrix_knows_every_broken_bus_and_each_died_by_the_rows_it_names(system: str) -> None:
     """Or the matrix is older than the buses."""
-    assert {line["mutant"] for line in of(system)} == set(faults(system))
+    buses = {name for name, fault in faults(system).items() if fault.found_by != "test"}
+    assert {line["mutant"] for line in of(system)} == buses
     survived = [line for line in of(system) if not line["chaos"] and set(line["named"]) - line["killed_by"].keys()]
     assert survived == []
 

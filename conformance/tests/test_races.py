@@ -43,7 +43,7 @@ def test_a_look_then_act_of_natural_width_dies_every_time(warm: Warm, system: st
         found = [
             result.outcome
             for _ in range(times)
-            for result in run_item(fleet, catalogue(system)[row].item, seed=1)
+            for result in run_item(fleet, mutant.item or catalogue(system)[row].item, seed=1)
             if result.requirement == row
         ]
     finally:

@@ -9,12 +9,12 @@ import pytest
 from busproof.bus.fleet import Fleet
 from busproof.bus.warm import Warm
 from busproof.contract.catalogue import catalogue
+from busproof.faults.record import choices
 from busproof.play.explore import corpus
 from busproof.run.runner import run_item
 from busproof.systems import SYSTEMS
 
 OTHERWISE = Path(__file__).parent / "relay_otherwise.py"
-ELSEWHERE = Path(__file__).parents[1] / "choices" / "relay" / "the_ledger_is_elsewhere.py"
 CHOSEN = {
     "a pending file, and a later limit": "when it is seen",
     "an odd object in .pending": "is recorded",
@@ -52,7 +52,7 @@ def test_a_bus_that_chose_otherwise_in_all_of_it_is_followed_through_the_corpus(
 @pytest.mark.parametrize("item", ["log.tree", "presence.release", "export.backup", "corpus:agents", "corpus:order"])
 def test_a_ledger_in_a_file_of_its_own_is_judged_by_what_the_bus_tells_of_it(item: str, warm: Warm) -> None:
     """Nothing opens ledger.db, which is not there; only rows about its tables are not applicable."""
-    with contextlib.closing(Fleet([warm.spec(f"exec:{sys.executable} {ELSEWHERE}")], system="relay")) as fleet:
+    with contextlib.closing(Fleet([choices("relay")["the_ledger_is_elsewhere"].spec(warm)], system="relay")) as fleet:
         found = run_item(fleet, item, seed=1)
     assert {one.why for one in found if one.outcome in ("fail", "warn") or "broke" in one.why} == set()
     assert any(result.outcome == "pass" for result in found)

@@ -275,8 +275,8 @@ def test_words_and_depths() -> None:
 )
 def test_what_is_wrong_with_the_lines_of_an_export_says_whose_sentence_is_broken(seen: Any, broken: str | None) -> None:
     """A torn line is no disorder, and a line too many no torn one."""
-    rows = {name: name.replace("_", " ") for name in ("no_line", "missing", "doubled", "order", "content")}
-    found = Lines([{"seq": 1, "id": "m1"}, {"seq": 2}], **rows).differs(seen, "lines", ())
+    rows = {name: name.replace("_", " ") for name in ("no_line", "missing", "order", "content")}
+    found = Lines([{"seq": 1, "id": "m1"}, {"seq": 2}], doubled=("doubled",), **rows).differs(seen, "lines", ())
     assert (found and found.rows) == (broken and (broken,))
 
 

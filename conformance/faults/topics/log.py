@@ -388,7 +388,7 @@ def looks_before_it_locks():
     return Faulty
 
 
-@fault("topics.log.59", item="corpus:84122")
+@fault("topics.log.59", item="corpus:items_of_other_types")
 def makes_it_fit():
     """A value of another type is turned into text, and metadata that is no object is dropped."""
 

@@ -743,6 +743,9 @@ class TopicsModel(Model):
         for name in OPTIONAL:
             if item.get(name, 0) is None and self.choice(f"null as {name}", "not given", "refused") == "refused":
                 self.refuse("INVALID_ARGUMENT", "topics.log.59")
+        texts = (item.get(name) for name in ("content_markdown", "message_type", "reply_to", "client_message_id"))
+        if any(text is not None and type(text) is not str for text in texts):
+            self.refuse("INVALID_ARGUMENT", "topics.log.59")
         kind, reply_to, client_id, metadata = (item.get(name) for name in OPTIONAL)
         return Draft(
             content_markdown=self.body(item["content_markdown"], BODY_CHARS_MAX, "topics.limit.02"),

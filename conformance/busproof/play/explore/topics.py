@@ -697,7 +697,8 @@ def _conditions(model: TopicsModel, called: Called) -> Iterator[str]:
     if "ack_through" in called.params:
         yield "acks"
     if isinstance(outbox, list):
-        keys = {one.get("client_message_id") for one in outbox if isinstance(one, dict)} - {None}
+        ids = (item.get("client_message_id") for item in outbox if isinstance(item, dict))
+        keys = {key for key in ids if isinstance(key, str)}
         yield "sends"
         yield from ("sends again" for one in topic.messages if one.client_message_id in keys)
 
