@@ -177,8 +177,8 @@ def test_processes_that_share_the_sessions_find_what_one_finds(
     alone = play(spec, tmp_path / "one", **how)
     new = partial(PowerLoss, out=tmp_path / "two", **how)
     opening = partial(Fleet, [spec], system="worker")
-    shared, why = shares.cut(opening, new, 2, False, Progress(), Time())
-    again, _ = shares.cut(opening, new, 3, True, Progress(), Time())
+    shared, why = shares.cut(opening, new, 2, False, Progress(), Time(), "power_loss")
+    again, _ = shares.cut(opening, new, 3, True, Progress(), Time(), "power_loss")
 
     def told(result: PowerResult) -> list[tuple[str, str]]:
         return sorted((problem.point, problem.noun) for problem, _ in result.problems)
