@@ -8,6 +8,7 @@ from functools import partial
 
 from busproof.play.scenarios.worker.common import (
     at_once,
+    database,
     definite,
     ids,
     poll,
@@ -133,3 +134,20 @@ def wait(ctx: Ctx) -> None:
             break
         b.call("ack", seq=rows[0]["seq"])
     ctx.expect("worker.cursor.19", not wrong, f"a poll that waits {WAIT_MS} ms gave, when a message arrived by {wrong}")
+
+
+@scenario("cursor.ack_of_no_message", needs=("sqlite",))
+def ack_of_no_message(ctx: Ctx) -> None:
+    """The newest seq is the newest message's: a retry by the seed's statement takes a number and stores nothing."""
+    a = ctx.agent("a")
+    stranger_publishes(ctx, "m0")
+    newest = poll(a)[-1]["seq"]
+    with database(ctx) as db:
+        row = "INSERT INTO messages (id, ts_ms, from_agent, type) VALUES ('m0', 1, 'stranger', 'note')"
+        db.execute(f"{row} ON CONFLICT(id) DO NOTHING")
+    refusal = a.refusal("ack", seq=newest + 1)
+    publish(a, id="m1")
+    heard = ids(poll(a))
+    good = definite(refusal, "INVALID_ARGUMENT") and heard == ["m0", "m1"]
+    why = f"an ack one above the newest message: {said(refusal)}; the agent then hears {heard}"
+    ctx.expect("worker.cursor.24", good, why)
