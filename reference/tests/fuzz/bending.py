@@ -12,14 +12,12 @@ import json
 import random
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence
-from pathlib import Path
 from typing import Any
 
-import busproof.play.explore
 from busproof.contract.common import Method
-from busproof.play.explore.script import Step, load
+from busproof.play.explore import corpus
+from busproof.play.explore.script import Step
 
-CORPUS = Path(busproof.play.explore.__file__).parents[1] / "corpus"
 REMEMBERED = 20  # values of a name
 SHORT = {"wait_ms": 1, "wait_seconds": 0, "timeout_ms": 1, "timeout_seconds": 0.001}  # waits: longer ones take long
 LONG = 10**9  # beyond what any bus may accept
@@ -51,12 +49,12 @@ class Bender:
     def __init__(self, system: str, methods: Mapping[str, Method], rng: random.Random) -> None:
         self._rng = rng
         self._methods = {name: set(method.params.model_fields) for name, method in sorted(methods.items())}
-        self._programs = sorted((CORPUS / system).glob("*.jsonl"))
+        self._programs = list(corpus.scripts(system).values())
         self._learnt: dict[str, deque[Any]] = {}
 
     def program(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The calls of one program: "open" with its options, "clock.set", the system's methods, and "hand." ones."""
-        for step in load(self._rng.choice(self._programs)):
+        for step in self._rng.choice(self._programs):
             if step.at == "hand":
                 yield f"hand.{step.method}", self._bent_text(self._plain(step.params))
                 continue
