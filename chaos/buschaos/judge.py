@@ -29,6 +29,10 @@ class Judgement:
     undecided: list[str]  # the questions that could not be decided, and why
     idle: list[str]  # the checks that had nothing to judge
 
+    def decides(self, check: str) -> bool:
+        """Did this check say valid or invalid?"""
+        return check not in self.idle and not any(why.startswith(f"{check}: ") for why in self.undecided)
+
 
 def read_to_the_end(
     fleet: Fleet, store: Path, parts: list[Path], into: Path, *, run: str, agents: list[str], now_ms: int = T0_MS

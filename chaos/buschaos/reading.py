@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from buschaos.subjects.base import Subject
 
 WHY_NOT = "the bus declares neither `dump` nor `sqlite`, so nobody can tell what it stored"
+BY_WHAT_IS_SHOWN = "the bus declares neither `dump` nor `sqlite`, so loss is judged by what readers were shown"
 LARGE_BYTES = 16 << 20  # a larger database is read from its tables: its dump may not fit into an answer
 SHOWN_ONLY = (
     "no `dump` and no `sqlite`: states are compared by what readers are shown; what is acknowledged is out of sight"

@@ -42,8 +42,8 @@ def unseen(facts: Facts) -> str:
         return ""
     looks = _Looks(facts)
     for one, readers in looks.due():
-        if not readers:
-            return f"{NO_DUMP}, and nobody had read before a message to all was sent at event {one.begin}"
+        if not readers and not looks.was_shown_to_any(one):
+            return f"{NO_DUMP}, and nobody had read, or was shown what was sent to all at event {one.begin}"
         for reader in readers:
             if not looks.was_shown(one, reader) and looks.last(one, reader) is None:
                 return f"{NO_DUMP}, and {reader} was not seen to read to the end after event {one.end}"
@@ -111,6 +111,10 @@ class _Looks:
     def was_shown(self, one: Appended, reader: str) -> bool:
         """Was the reader ever shown the message?"""
         return one.id in self._shown[reader]
+
+    def was_shown_to_any(self, one: Appended) -> bool:
+        """Was anybody ever shown the message?"""
+        return any(one.id in ids for ids in self._shown.values())
 
     def last(self, one: Appended, reader: str) -> Read | None:
         """A last look of the reader's that began after the message had been acknowledged, and would show it."""
