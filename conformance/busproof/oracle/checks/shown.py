@@ -9,7 +9,7 @@ there was no last look after it, nobody knows.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from msgspec.structs import replace
@@ -63,12 +63,16 @@ def lost(facts: Facts) -> list[Witness]:
 
 
 def doubled(facts: Facts) -> list[Witness]:
-    """Each message that was shown under two seqs, or twice in one answer."""
+    """Each message that was sent once, and shown under two seqs, or twice in one answer.
+
+    A retry that is another message is no doubling by the bus: other rows judge the ids of senders.
+    """
+    tries = Counter(one.id for one in facts.appended if one.outcome != "fail")
     first: dict[tuple[str | None, str | None, str], Delivered] = {}  # lane, reader, id → where it was first shown
     in_answer = set[tuple[int, str]]()
     found = []
     for row in sorted(facts.delivered, key=lambda row: (row.end, row.place)):
-        if row.id is None:
+        if row.id is None or tries[row.id] > 1:
             continue
         before = first.setdefault((row.lane, row.reader, row.id), row)
         if before.seq != row.seq:
