@@ -56,13 +56,16 @@ def read_to_the_end(
                     subject.read_all(reader, told)
                 except reading.Endless as error:
                     endless.append(Problem(error.noun, f"{agent}: {error}"))
-        if exports and subject.export is not None:
+        if subject.catch_up:
+            auditor.call(subject.catch_up)
+        elif exports and subject.export is not None:
             auditor.call(subject.export)
         facts = inspector.look(store)
         if exports:
             record_export(recorder, first, facts)
-        can_dump = reading.can_dump(fleet.hello)
-        dump = reading.dump(auditor, store, fleet.hello, subject) if can_dump else None
+        dump = None
+        if reading.can_dump(fleet.hello):
+            dump = reading.dump(auditor, store, fleet.hello, reading.with_ledger(auditor, fleet.hello, subject))
     merge([*parts, last_part], into)
     return Evidence(dump, facts, subject.truth.promises(read(into)), exports, endless)
 

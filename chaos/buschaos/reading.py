@@ -64,6 +64,16 @@ def dump(session: Session, store: Path, hello: HelloReply, subject: Subject) -> 
         door.close()
 
 
+def with_ledger(session: Session, hello: HelloReply, subject: Subject) -> Subject:
+    """The subject, whose files are read beside the ledger that this session tells, if that is of a form of its own."""
+    read = subject.read
+    if read is None or "sqlite" in hello.features or "dump" not in hello.features:
+        return subject
+    told = session.door.call("dump", {})
+    ledger = {subject.table if name == "messages" else name: rows for name, rows in told.items()}
+    return replace(subject, read=lambda store: read(store) | ledger)
+
+
 def _is_large(session: Session, store: Path) -> bool:
     """May a dump of it be longer than an answer can be (64 MiB)?"""
     path = store / CONTRACTS[session.recorder.system].store
