@@ -68,6 +68,25 @@ def test_a_bus_that_nobody_can_look_into_is_judged_by_what_it_shows(tmp_path: Pa
     }
 
 
+def test_a_full_disk_decides_nothing_of_a_bus_whose_state_is_not_in_its_folder(tmp_path: Path) -> None:
+    """Each level begins with a copy of the store's folder, which is another, empty store of a server."""
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    bus = shlex.join([sys.executable, str(SMALL), "elsewhere", str(elsewhere)])
+    settings = Settings(
+        specs=[f"exec:{bus}"],
+        out=tmp_path / "out",
+        system="worker",
+        disk_full=True,
+        levels=(0,),
+        errors=(),
+        shorts=False,
+    )
+    found = {row.requirement: (row.outcome, row.why) for row in report.rows(run(settings), "worker")}
+    outcome, why = found["worker.log.55"]
+    assert outcome == "inconclusive", why
+    assert "holds nothing of what the bus had stored" in why
+
+
 @pytest.mark.parametrize(("system", "row"), [("worker", "worker.log.54"), ("comms", "comms.log.72")])
 def test_a_bus_that_nobody_can_look_into_and_that_loses_one_message_in_twenty_fails(
     system: str, row: str, tmp_path: Path
