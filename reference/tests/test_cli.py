@@ -51,7 +51,8 @@ def test_claims_and_presence(run: Run) -> None:
     """With tokens, states and heartbeats."""
     (claim,) = run("claim", "--as", "alice", "t1")
     assert claim["token"] == 1
-    assert run("renew", "--as", "alice", "--token", "2", "t1") == [{"renewed": False}]
+    assert run("claim", "--as", "bob", "t1", code=1) == [{"claimed": False}]
+    assert run("renew", "--as", "alice", "--token", "2", "t1", code=1) == [{"renewed": False}]
     assert run("release", "--as", "alice", "t1") == [{"released": True}]
     run("heartbeat", "--as", "alice", "working", "--task", "t1", "--progress", "0.5")
     assert run("liveness")[0]["agents"][0]["state"] == "ALIVE"
@@ -60,7 +61,7 @@ def test_claims_and_presence(run: Run) -> None:
     assert run("state", "w1") == [{"worker": "w1", "state": "WORKING"}]
     assert [row["payload"]["to"] for row in run("status")] == ["WORKING", "ASSIGNED"]
     assert run("dead-letters", "--as", "alice") == []
-    assert run("redrive", "--as", "alice", "1") == [{"redriven": False}]
+    assert run("redrive", "--as", "alice", "1", code=1) == [{"redriven": False}]
 
 
 def test_a_payload_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,9 +143,9 @@ def _ack(bus: WorkerBus, arguments: Any) -> None:
     print_one(bus.ack(arguments.agent, arguments.seq))
 
 
-def _claim(bus: WorkerBus, arguments: Any) -> None:
+def _claim(bus: WorkerBus, arguments: Any) -> Any:
     token = {} if arguments.method == "try_claim_task" else {"token": arguments.token}
-    print_one(getattr(bus, arguments.method)(arguments.task, arguments.agent, **token))
+    return print_one(getattr(bus, arguments.method)(arguments.task, arguments.agent, **token))
 
 
 def _heartbeat(bus: WorkerBus, arguments: Any) -> None:
@@ -165,8 +165,8 @@ def _tail(bus: WorkerBus, arguments: Any) -> None:
         print_one(message)
 
 
-def _redrive(bus: WorkerBus, arguments: Any) -> None:
-    print_one(bus.redrive(arguments.agent, arguments.seq))
+def _redrive(bus: WorkerBus, arguments: Any) -> Any:
+    return print_one(bus.redrive(arguments.agent, arguments.seq))
 
 
 def _dead_letters(bus: WorkerBus, arguments: Any) -> None:

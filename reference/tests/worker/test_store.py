@@ -161,11 +161,20 @@ def test_what_is_no_database_is_corrupt(store: Path, open_bus: OpenBus) -> None:
         open_bus()
 
 
-@pytest.mark.parametrize("folder", ["relative", "/nonexistent/folder", "", "/etc/passwd", "\0", "/tmp/\0", 5, None])
-def test_a_store_is_an_absolute_path_of_a_folder(folder: Any) -> None:
-    """That exists."""
+@pytest.mark.parametrize("folder", ["/nonexistent/folder", "", "/etc/passwd", "\0", "/tmp/\0", 5, None])
+def test_a_store_is_the_path_of_a_folder_that_exists(folder: Any) -> None:
+    """An absolute one, or one in the working folder."""
     with pytest.raises(InvalidArgument):
         WorkerBus(folder)
+
+
+def test_a_store_in_the_working_folder_stays_there(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after the program goes elsewhere."""
+    monkeypatch.chdir(store.parent)
+    with WorkerBus(store.name) as bus:
+        monkeypatch.chdir("/")
+        bus.publish("a", {"type": "task_done"})
+    assert (store / "bus.db").exists()
 
 
 def test_a_name_too_long_for_the_system_is_no_folder() -> None:
