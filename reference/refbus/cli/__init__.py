@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("refbus: interrupted", file=sys.stderr)
         return 130
-    return 1 if isinstance(reply, Verdict) and not reply else 0
+    return reply if type(reply) is int else int(isinstance(reply, Verdict) and not reply)
 
 
 def parser() -> argparse.ArgumentParser:
