@@ -13,7 +13,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn, TypeVar
 
@@ -88,7 +88,27 @@ def plain(value: Any) -> Any:
 
 
 class Undecided(Exception):
-    """Whether a time had come when the bus looked is not known: its clock is the machine's, and both are too near."""
+    """What the bus must do is not known: two times on the machine's clock are too near, or nobody told a number yet."""
+
+
+def undecided_if(condition: bool) -> None:
+    """Raise Undecided where the model cannot know what the bus must do."""
+    if condition:
+        raise Undecided
+
+
+def is_surely_above(numbers: Sequence[float], place: int, position: float) -> bool:
+    """Does a rising sequence have a number above the position here? An unknown number (infinity) lies between others.
+
+    Raises:
+        Undecided: its neighbours leave it open.
+    """
+    if numbers[place] < math.inf or position == 0:
+        return numbers[place] > position
+    if any(position <= earlier < math.inf for earlier in numbers[:place]):
+        return True
+    undecided_if(all(later > position + 1 for later in numbers[place + 1 :]))
+    return False
 
 
 class Moment(int):

@@ -29,8 +29,10 @@ from busproof.oracle.models.spec import (
     Refuse,
     Told,
     is_json_text,
+    is_surely_above,
     plain,
     same_json,
+    undecided_if,
 )
 from busproof.oracle.models.worker_parts import AtLeast, JsonText, announces
 from busproof.oracle.models.worker_state import LOST, UNSURE, Claim, Draft, Options, Row, WorkerState
@@ -280,7 +282,12 @@ class WorkerModel(WorkerState):
     def unread(self, agent: str) -> list[Row]:
         """The messages to the agent, or to all, above its cursor."""
         position, read_by = self.position(agent), (None, agent)
-        return [row for row in self.log if row.to_agent in read_by and row.number > position]
+        numbers = [row.number for row in self.log]
+        return [
+            row
+            for place, row in enumerate(self.log)
+            if row.to_agent in read_by and is_surely_above(numbers, place, position)
+        ]
 
     def again(self, agent: str) -> list[Row]:
         """Its redriven messages."""
@@ -353,6 +360,8 @@ class WorkerModel(WorkerState):
         """Everything up to seq is processed: forward only, and only existing messages (W5). Settles the counts."""
         self.name(agent_id)
         self.whole(seq)
+        # The number of the last message, which nobody told yet, may be this one.
+        undecided_if(seq > self.newest and any(row.number == math.inf for row in self.log[-1:]))
         if seq > self.newest and not self.is_taken_for_used_up(seq):
             self.row("worker.cursor.24" if seq <= (plain(self.highest) or 0) else "worker.cursor.09")
             self.refuse("INVALID_ARGUMENT")

@@ -6,6 +6,7 @@ seed draws the same programs on every bus that answers alike.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 import time
@@ -102,13 +103,14 @@ Draw = Callable[[Fleet, Specification, int, int, dict[str, str] | None], Program
 def playing(program: Program, stage: Stage, steps: Iterable[Step]) -> None:
     """Play steps while they are drawn, to the end or to a difference. Those without a name get their number."""
     program.seen, program.learnt, program.history = stage.seen, stage.learnt, stage.history
-    for number, step in enumerate(steps):
-        if not step.name:
-            _name(step, str(number))
-        program.steps.append(step)
-        if not _went_well(program, partial(stage.do, step)):
-            return
-    _went_well(program, stage.end)
+    with contextlib.suppress(Undecided):  # also what is drawn next may rest on what the model cannot know
+        for number, step in enumerate(steps):
+            if not step.name:
+                _name(step, str(number))
+            program.steps.append(step)
+            if not _went_well(program, partial(stage.do, step)):
+                return
+        _went_well(program, stage.end)
 
 
 def _drawn(generator: Generator, stage: Stage, length: int, dice: random.Random) -> Iterator[Step]:

@@ -501,7 +501,7 @@ class WorkerGenerator(Drawing):
         """A gap in the numbers."""
         if not self.model.log:
             return self._stranger()
-        highest = plain(self.model.highest)
+        highest = plain(self.model.highest) or 0
         upto = self.r.choice((highest + 1, highest + 10, 2**31 - 1, 2**53 - 1))
         self.queue.append(self._call("publish", {"agent_id": self.r.choice(self.agents), "message": self._message()}))
         return call("hand", "burn", ("burned numbers",), upto=upto)
@@ -873,8 +873,9 @@ class WorkerGenerator(Drawing):
         if newest is not None:
             options += [("newest", newest.seq)]
             ahead = changed(newest.seq, plus=1) if isinstance(newest.seq, Free) else newest.seq + 1
-            options += [("newest + 1", ahead)] if newest.number == plain(m.highest) else []
-            options += [("burned seq", plain(m.highest))] if newest.number < plain(m.highest) else []
+            highest = plain(m.highest) or 0
+            options += [("newest + 1", ahead)] if newest.number == highest else []
+            options += [("burned seq", highest)] if newest.number < highest else []
         options += [("archived seq", r.choice(m.archived).seq)] if m.archived else []
         others = [row.seq for row in m.log if row.to_agent not in (None, agent)]
         options += [("another's seq", r.choice(others))] if others else []
@@ -896,7 +897,7 @@ class WorkerGenerator(Drawing):
             params["fail_ids"] = [self._tag("fails a redriven one", self.r.choice(redriven).id)]
         elif unread and self.r.random() < 0.75:
             row = self.r.choice((unread[0], self.r.choice(unread)))
-            counted = self.model.deliveries.get((agent, int(row.number)), 0)
+            counted = self.model.deliveries.get((agent, plain(row.seq)), 0)
             bounds = [process.get("deliveries_max") for process in self.options.values()]
             params["fail_ids"] = [self._tag("fails the last time" if counted + 1 in bounds else "fails", row.id)]
             most = max([bound for bound in bounds if bound is not None and bound < 10], default=0)
