@@ -225,6 +225,7 @@ class MailboxModel(Model):
             self.row("mailbox.cursor.13" if waiting else "mailbox.cursor.14")
             self.least_s = 0 if waiting else wait_ms / 1000
         shown = waiting[:limit]
+        self.told_of_what_was(agent_id, shown, is_cut=len(waiting) > limit == self.limits.get("page_max"))
         reply: dict[str, Any] = {"messages": self.inbox(agent_id, shown, start, is_sure=is_sure)}
         for entry in shown:
             entry.is_shown = True
@@ -238,6 +239,18 @@ class MailboxModel(Model):
             reply["base"] = Cited(self.born(Unspent, "base", used), ("mailbox.log.13",))
             self.bases.append((reply["base"].value, len(self.messages), None))
         return reply
+
+    def told_of_what_was(self, agent_id: str, shown: list[Entry], *, is_cut: bool) -> None:
+        """The sentences about what was shown before, what is too old, and what did not fit in."""
+        own = self.inboxes[agent_id]
+        if any(one.is_shown for one in shown) and self.has("ack"):
+            self.row("mailbox.cursor.05")
+        if any(one.is_shown for one in own) and self.has("consumes"):
+            self.row("mailbox.cursor.07")
+        if any(self.is_over(self.messages[one.message]) for one in own):
+            self.row("mailbox.log.17")
+        if is_cut:
+            self.row("mailbox.cursor.15")
 
     def register(self, agent_id: str) -> None:
         """An inbox is there from the first receive on."""
@@ -332,6 +345,8 @@ class MailboxModel(Model):
         left = [one for one in own if not one.is_acked and not self.is_over(self.messages[one.message])]
         others = {plain(one.id): ("mailbox.cursor.02",) for one in self.messages}
         others |= {plain(self.messages[one.message].id): ("mailbox.cursor.08",) for one in own}
+        if any(one.is_shown for one in left):
+            self.row("mailbox.cursor.05")
         shown = [self.shown(one) for one in left]
         return {"messages": Inbox(shown, [(number,) for number in range(len(left))], others, {}, "mailbox.cursor.08")}
 
