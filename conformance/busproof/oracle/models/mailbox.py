@@ -230,15 +230,19 @@ class MailboxModel(Model):
         for entry in shown:
             entry.is_shown = True
         own = self.inboxes[agent_id]
-        if self.has("page"):
-            last = max((own.index(entry) + 1 for entry in shown), default=start)
-            reply["position"] = Cited(self.born(Free, "position"), ("mailbox.cursor.10",))
-            self.positions.append((agent_id, reply["position"].value, last))
-        if self.has("compare_and_append"):
-            used = [one for one, _, sent in self.bases if sent is not None]
-            reply["base"] = Cited(self.born(Unspent, "base", used), ("mailbox.log.13",))
-            self.bases.append((reply["base"].value, len(self.messages), None))
+        self.position_and_base(agent_id, reply, max((own.index(entry) + 1 for entry in shown), default=start))
         return reply
+
+    def position_and_base(self, agent_id: str, reply: dict[str, Any], place: int) -> None:
+        """What the bus tells beside the messages. Scripts know both by name, so both are born on every bus."""
+        position = self.born(Free, "position")
+        base = self.born(Unspent, "base", [one for one, _, sent in self.bases if sent is not None])
+        if self.has("page"):
+            reply["position"] = Cited(position, ("mailbox.cursor.10",))
+            self.positions.append((agent_id, position, place))
+        if self.has("compare_and_append"):
+            reply["base"] = Cited(base, ("mailbox.log.13",))
+            self.bases.append((base, len(self.messages), None))
 
     def told_of_what_was(self, agent_id: str, shown: list[Entry], *, is_cut: bool) -> None:
         """The sentences about what was shown before, what is too old, and what did not fit in."""
@@ -378,9 +382,9 @@ class MailboxModel(Model):
         self.taken_or_refused("an ack of another's message")
         return {}
 
-    def taken_or_refused(self, what: str) -> None:
+    def taken_or_refused(self, what: str, *options: str) -> None:
         """No promise says what the bus answers; it changes nothing."""
-        if self.choice(what, "is taken", "is refused") == "is refused":
+        if self.choice(what, *(options or ("is taken", "is refused"))) == "is refused":
             self.refuse(ANY_CODE, why=what)
 
     # -- lease
@@ -436,7 +440,7 @@ class MailboxModel(Model):
         """The holder lets go; anybody else changes nothing."""
         if not self.holds(name, agent_id, token):
             self.row("mailbox.lease.03")
-            self.taken_or_refused("a release by somebody who does not hold the name")
+            self.taken_or_refused("a release by somebody who does not hold the name", "is refused", "is taken")
             return {}
         self.row("mailbox.lease.04")
         self.claims[name] = replace(self.claims[name], until_ms=None)
