@@ -170,7 +170,7 @@ register(
         SCENARIOS["mailbox"],
         MAILBOX_WORKLOAD,
         mailbox_facts.SOURCE,
-        {"mail": mail.check, "content": content.check, "lease": mail.check_claims, "work": mail.check_work},
+        {"durable": mail.check, "content": content.check, "lease": mail.check_claims, "work": mail.check_work},
         model=MAILBOX_SPECIFICATION,
     ),
 )
