@@ -57,6 +57,18 @@ class ForgetsKeys(MailboxBus):
         return super().send(agent_id, body, to, None, **more)
 
 
+@fault("mailbox.log.06")
+def a_key_hides_other_content():
+    """A send with a key of before and other content is answered as the first one."""
+    rewrite(MailboxBus._sent_before, "if any(", "if False and any(")
+
+
+@fault("mailbox.log.19", control="log.unread_limit")
+def long_bodies_are_cut():
+    """A reader is shown the first 4,000 characters."""
+    patch(module, _shown=_changed(body=lambda row: row["body"][:4_000]))
+
+
 @fault("mailbox.log.07")
 def keys_are_everybodys():
     """The key of one sender is taken for that of another."""
@@ -114,10 +126,10 @@ def numbers_fall():
 def an_inbox_is_full_too_soon():
     """A send is refused with one unread message less than is declared."""
     rewrite(MailboxBus._require_room, ">= unread_max", ">= unread_max - 1")
-    return promising("ack", "unread_max=3")
+    return promising("ack", "unread_max=3", "body_chars_max=1000")
 
 
-@fault("mailbox.log.16")
+@fault("mailbox.log.16", control="log.unread_limit")
 def the_largest_body_is_refused():
     """A body of the declared size is too long."""
     rewrite(MailboxBus._body, "len(body) > chars_max", "len(body) >= chars_max")
@@ -127,7 +139,7 @@ def the_largest_body_is_refused():
 def old_messages_stay():
     """A message is shown however old it is."""
     rewrite(MailboxBus._waiting, "AND at_ms > :dead_ms", "AND at_ms > :dead_ms - 9000000000")
-    return promising("ack", "ttl_ms=60000")
+    return promising("ack", "ttl_ms=60000", "body_chars_max=1000")
 
 
 @fault("mailbox.log.20")
