@@ -17,7 +17,7 @@ CONTROL = "log.body_limit"
 def the_newest_first():
     """Messages come newest first, on a bus without numbers."""
     rewrite(MailboxBus._waiting, "ORDER BY n", "ORDER BY n DESC")
-    return promising("ack")
+    return promising("ack", "body_chars_max=9000")
 
 
 @fault("mailbox.cursor.02")
@@ -41,7 +41,7 @@ class ForgetsAcks(MailboxBus):
 
 
 @fault("mailbox.cursor.04", item="history")
-class UndoesAcks(promising("ack")):  # type: ignore[misc]
+class UndoesAcks(promising("ack", "body_chars_max=9000")):  # type: ignore[misc]
     """An ack that meets another one of its agent is undone: both read, and the later writes what it read."""
 
     def ack(self, agent_id: str, ids: Any) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def an_ack_for_all():
 def shown_twice():
     """What was shown comes again, on a bus that says that reading takes."""
     rewrite(MailboxBus._waiting, '"consumes" in self.FEATURES', "False")
-    return promising("consumes")
+    return promising("consumes", "body_chars_max=9000")
 
 
 @fault("mailbox.cursor.08")
@@ -84,7 +84,7 @@ def what_was_shown_is_acked():
 def an_ack_of_one_alone():
     """An ack leaves the earlier messages, on a bus that says it acks them."""
     rewrite(MailboxBus.ack, '"<="', '"="')
-    return promising("ack", "cumulative_ack")
+    return promising("ack", "cumulative_ack", "body_chars_max=9000")
 
 
 @fault("mailbox.cursor.10")
@@ -103,7 +103,7 @@ def letters_from_oneself():
 def the_lowest_priority_first():
     """A lower priority is shown first."""
     rewrite(MailboxBus._waiting, 'key=lambda row: -row["priority"]', 'key=lambda row: row["priority"]')
-    return promising("priority", "ack")
+    return promising("priority", "ack", "body_chars_max=9000")
 
 
 @fault("mailbox.cursor.13", control="history")

@@ -31,7 +31,7 @@ def a_job_for_two():
 
 
 @fault("mailbox.jobs.09")
-class LooksThenTakesAJob(promising("jobs")):  # type: ignore[misc]
+class LooksThenTakesAJob(promising("jobs", "body_chars_max=9000")):  # type: ignore[misc]
     """A take looks for a job, and takes it a moment later."""
 
     def take(self, agent_id: str, queue: str, visible_ms: int) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def back_is_done():
 def dead_jobs_are_handed_out():
     """A job is handed out however often it was."""
     rewrite(MailboxBus.take, "AND taken < ?", "AND taken < ? + 99")
-    return promising("jobs", "redelivery", "back", "dead_letter", "attempts_max=2")
+    return promising("jobs", "redelivery", "back", "dead_letter", "attempts_max=2", "body_chars_max=9000")
 
 
 @fault("mailbox.jobs.08")

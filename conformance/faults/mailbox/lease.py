@@ -20,7 +20,7 @@ def anybody_may_take():
 
 
 @fault("mailbox.lease.07")
-class LooksThenTakes(promising("lease")):  # type: ignore[misc]
+class LooksThenTakes(promising("lease", "body_chars_max=9000")):  # type: ignore[misc]
     """A claim looks whether the name is free, and takes it a moment later."""
 
     def claim(self, name: str, agent_id: str, ttl_ms: int) -> dict[str, Any]:

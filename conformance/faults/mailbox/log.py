@@ -15,7 +15,7 @@ CONTROL = "log.body_limit"
 
 
 @fault("mailbox.log.18", "mailbox.log.01")
-class LosesOneInTwenty(promising("ack")):  # type: ignore[misc]
+class LosesOneInTwenty(promising("ack", "body_chars_max=9000")):  # type: ignore[misc]
     """One send in twenty is answered and not stored, on a bus that declares nothing but ack."""
 
     sends = 0
@@ -39,8 +39,8 @@ def another_id_is_shown():
     patch(module, _shown=_changed(id=lambda row: f"{row['id']}-{row['n']}"))
 
 
-@fault("mailbox.log.04")
-class KeepsWhatItRefused(promising("ack", "body_chars_max=40")):  # type: ignore[misc]
+@fault("mailbox.log.04", control="log.unread_limit")
+class KeepsWhatItRefused(promising("ack", "body_chars_max=40", "unread_max=9")):  # type: ignore[misc]
     """A body that is too long is cut, stored, and refused."""
 
     def send(self, agent_id: str, body: str, to: str | None = None, **more: Any) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def a_broadcast_misses_one():
 def late_readers_come_too_late():
     """An agent that comes late finds no broadcast, on a bus that says it does."""
     patch(MailboxBus, _register=_registers_alone)
-    return promising("ack", "broadcast", "late_readers")
+    return promising("ack", "broadcast", "late_readers", "body_chars_max=9000")
 
 
 def _registers_alone(_self: MailboxBus, tx: Any, agent_id: str) -> None:
