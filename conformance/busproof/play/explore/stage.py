@@ -90,6 +90,7 @@ class Specification:
         default_factory=dict
     )  # a method → where its effect shows
     conditions: Callable[[Any, Called], Iterable[str]] = lambda model, called: ()  # that hold when a call is made
+    variants: tuple[str, ...] = ()  # programs of the reference (python -m …) with other promises, for figures of reach
     programs: int = 10  # of the search, each time that a bus is checked
     answer_s_max: float = 10.0  # guards against a hang alone
 
@@ -172,6 +173,11 @@ class Seen:
     tags: set[str] = field(default_factory=set)
     rows: set[str] = field(default_factory=set)
 
+    def add(self, other: Seen) -> None:
+        """What another play of the same script reached."""
+        for name in ("pairs", "meetings", "recalls", "tags", "rows"):
+            getattr(self, name).update(getattr(other, name))
+
     @property
     def skipped(self) -> int:
         """How many calls were left out."""
@@ -194,7 +200,7 @@ class Stage:
         self.unexplained = unexplained  # by any choice, when they were met before: the trials can take minutes
         self.dialects = {} if dialects is None else dialects
         hello = fleet.hello
-        self.features = frozenset({*hello.nouns, *hello.features})
+        self.features = frozenset({*hello.nouns, *hello.features, *hello.limits})  # all that a row may need
         self.limits = hello.limits
         self.learnt: dict[str, Mismatch] = {}  # dialects by name, and the mismatches without them
         self.states = [self._new_model()]
@@ -268,6 +274,13 @@ class Stage:
         if step.params["now_ms"] > self.limits.get(NOW_MS_MAX, step.params["now_ms"]):
             raise Unresolved
         self.now_ms = step.params["now_ms"]
+
+    def _do_pass(self, step: Step) -> None:
+        """Time passes, on a clock that is set or on the machine's."""
+        if self._has_clock:
+            self.now_ms += step.params["ms"]
+        else:
+            time.sleep(step.params["ms"] / 1000)
 
     def _do_open(self, step: Step) -> None:
         assert isinstance(step.at, int)

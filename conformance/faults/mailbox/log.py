@@ -1,0 +1,233 @@
+"""Faults of mailbox, log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plant import fault, patch, rewrite
+
+from refbus.kernel.db import Database
+from refbus.kernel.errors import BusError, DiskFull
+from refbus.mailbox import bus as module
+from refbus.mailbox.bus import MailboxBus, promising
+
+CONTROL = "log.body_limit"
+
+
+@fault("mailbox.log.18", "mailbox.log.01")
+class LosesOneInTwenty(promising("ack", "body_chars_max=9000")):  # type: ignore[misc]
+    """One send in twenty is answered and not stored, on a bus that declares nothing but ack."""
+
+    sends = 0
+
+    def send(self, agent_id: str, body: str, to: str | None = None, **more: Any) -> dict[str, Any]:
+        type(self).sends += 1
+        if self.sends % 20:
+            return super().send(agent_id, body, to, **more)
+        return {"id": f"lost {self.sends} {id(self)} {agent_id} {body[:40]}"}
+
+
+@fault("mailbox.log.02")
+def bodies_are_trimmed():
+    """Blanks around a body are gone."""
+    rewrite(MailboxBus._body, 'limits.body("body", body, chars_max)', 'limits.body("body", body, chars_max).strip()')
+
+
+@fault("mailbox.log.03")
+def another_id_is_shown():
+    """A reader sees another id than the sender was answered."""
+    patch(module, _shown=_changed(id=lambda row: f"{row['id']}-{row['n']}"))
+
+
+@fault("mailbox.log.04", control="log.unread_limit")
+class KeepsWhatItRefused(promising("ack", "body_chars_max=40", "unread_max=9")):  # type: ignore[misc]
+    """A body that is too long is cut, stored, and refused."""
+
+    def send(self, agent_id: str, body: str, to: str | None = None, **more: Any) -> dict[str, Any]:
+        if len(body) > 40:
+            super().send(agent_id, body[:40], to, **more)
+        return super().send(agent_id, body, to, **more)
+
+
+@fault("mailbox.log.05")
+class ForgetsKeys(MailboxBus):
+    """A send again with its key is another message."""
+
+    def send(self, agent_id: str, body: str, to: str | None = None, key: Any = None, **more: Any) -> dict[str, Any]:
+        return super().send(agent_id, body, to, None, **more)
+
+
+@fault("mailbox.log.06")
+def a_key_hides_other_content():
+    """A send with a key of before and other content is answered as the first one."""
+    rewrite(MailboxBus._sent_before, "if any(", "if False and any(")
+
+
+@fault("mailbox.log.19", control="log.unread_limit")
+def long_bodies_are_cut():
+    """A reader is shown the first 4,000 characters."""
+    patch(module, _shown=_changed(body=lambda row: row["body"][:4_000]))
+
+
+@fault("mailbox.log.07")
+def keys_are_everybodys():
+    """The key of one sender is taken for that of another."""
+    rewrite(MailboxBus._sent_before, "sender = :sender AND key = :key", "key = :key")
+
+
+@fault("mailbox.log.08")
+def a_broadcast_misses_one():
+    """A broadcast does not reach the last of the agents."""
+    rewrite(MailboxBus._readers, "for name in known if", "for name in known[:-1] if")
+
+
+@fault("mailbox.log.09")
+def late_readers_come_too_late():
+    """An agent that comes late finds no broadcast, on a bus that says it does."""
+    patch(MailboxBus, _register=_registers_alone)
+    return promising("ack", "broadcast", "late_readers", "body_chars_max=9000")
+
+
+def _registers_alone(_self: MailboxBus, tx: Any, agent_id: str) -> None:
+    tx.execute("INSERT OR IGNORE INTO agents (name) VALUES (?)", (agent_id,))
+
+
+@fault("mailbox.log.10")
+def own_broadcasts_are_kept_away():
+    """A broadcast does not reach its sender, on a bus that says it does."""
+    rewrite(MailboxBus._readers, ' or "self_delivery" in self.FEATURES', "")
+
+
+@fault("mailbox.log.11")
+def threads_are_dropped():
+    """A message is shown without its thread."""
+    patch(module, _shown=_changed(thread=lambda row: None))
+
+
+@fault("mailbox.log.12")
+def an_old_base_will_do():
+    """A second send on one base is accepted."""
+    rewrite(MailboxBus.send, "base != self._base(tx)", "base > self._base(tx)")
+
+
+@fault("mailbox.log.13")
+def no_base_will_do():
+    """A send on the newest base is refused."""
+    rewrite(MailboxBus.send, "base != self._base(tx)", "base <= self._base(tx)")
+
+
+@fault("mailbox.log.14")
+def numbers_fall():
+    """The numbers that readers see are not those that senders were answered."""
+    patch(module, _shown=_changed(n=lambda row: -row["n"]))
+
+
+@fault("mailbox.log.15")
+def an_inbox_is_full_too_soon():
+    """A send is refused with one unread message less than is declared."""
+    rewrite(MailboxBus._require_room, ">= unread_max", ">= unread_max - 1")
+    return promising("ack", "unread_max=3", "body_chars_max=1000")
+
+
+@fault("mailbox.log.16", control="log.unread_limit")
+def the_largest_body_is_refused():
+    """A body of the declared size is too long."""
+    rewrite(MailboxBus._body, "len(body) > chars_max", "len(body) >= chars_max")
+
+
+@fault("mailbox.log.17")
+def old_messages_stay():
+    """A message is shown however old it is."""
+    rewrite(MailboxBus._waiting, "AND at_ms > :dead_ms", "AND at_ms > :dead_ms - 9000000000")
+    return promising("ack", "ttl_ms=60000", "body_chars_max=1000")
+
+
+@fault("mailbox.log.20")
+def every_seventh_is_out_of_sight():
+    """One message in seven is answered, and never shown."""
+    rewrite(MailboxBus._waiting, "ORDER BY n", "AND n % 7 != 6 ORDER BY n")
+
+
+@fault("mailbox.log.21", chaos={"points": True, "only": "ack"})
+class AcksOneByOne(MailboxBus):
+    """An ack of several messages is a transaction for each."""
+
+    def ack(self, agent_id: str, ids: Any) -> dict[str, Any]:
+        for id_ in ids:
+            super().ack(agent_id, [id_])
+        return {}
+
+
+@fault("mailbox.log.22", chaos={"kills": 16})
+class StoresLater(MailboxBus):
+    """A send is answered at once, and stored with the next call of its process."""
+
+    late: tuple[Any, ...] | None = None
+
+    def send(self, agent_id: str, body: str, to: str | None = None, **more: Any) -> dict[str, Any]:
+        self._catch_up()
+        sent = super().send(agent_id, body, to, **more)
+        with self.store.transaction() as tx:
+            tx.execute("DELETE FROM deliveries WHERE n = ?", (sent["n"],))
+        self.late = (to, sent["n"])
+        return sent
+
+    def receive(self, *args: Any, **more: Any) -> dict[str, Any]:
+        self._catch_up()
+        return super().receive(*args, **more)
+
+    def close(self) -> None:
+        self._catch_up()
+        super().close()
+
+    def _catch_up(self) -> None:
+        late, self.late = self.late, None
+        if late is not None:
+            with self.store.transaction() as tx:
+                tx.execute("INSERT OR IGNORE INTO deliveries (reader, n) VALUES (?, ?)", late)
+
+
+@fault("mailbox.log.23", chaos={"disk_full": True, "only": "send", "levels": (0, 1, 2, 3), "errors": ()})
+class HasNoWordForAFullDisk(MailboxBus):
+    """A send on a full disk is refused as if it were a fault of the program."""
+
+    def send(self, *args: Any, **more: Any) -> dict[str, Any]:
+        try:
+            return super().send(*args, **more)
+        except DiskFull as error:
+            raise BusError(str(error)) from error
+
+
+@fault("mailbox.log.24", chaos={"holds": True, "only": "ack", "against": "an ack of another message"})
+class AcksInTwoSteps(MailboxBus):
+    """An ack reads what is acked, and writes all of it anew: one that came between is undone."""
+
+    def ack(self, agent_id: str, ids: Any) -> dict[str, Any]:
+        with self.store.snapshot() as tx:
+            acked = tx.rows("SELECT n FROM deliveries WHERE reader = ? AND acked", (agent_id,))
+            own = [n for id_ in ids for (n,) in tx.rows("SELECT n FROM messages WHERE id = ?", (id_,))]
+        with self.store.transaction() as tx:
+            tx.execute("UPDATE deliveries SET acked = 0 WHERE reader = ?", (agent_id,))
+            done = [(agent_id, n) for (n,) in acked] + [(agent_id, n) for n in own]
+            tx.executemany("UPDATE deliveries SET acked = 1 WHERE reader = ? AND n = ?", done)
+        return {}
+
+
+@fault("mailbox.log.25", chaos={"power": 60})
+def full_is_normal():
+    """synchronous = FULL changes nothing, and no commit is synced."""
+    import refbus.kernel.store
+
+    class Unsynced(Database):
+        """Every connection is told so."""
+
+        def __init__(self, path: Any, *, synchronous: str = "NORMAL", pragmas: Any = ()) -> None:
+            super().__init__(path, synchronous="NORMAL", pragmas=pragmas)
+
+    patch(refbus.kernel.store, Database=Unsynced)
+
+
+def _changed(**columns: Any) -> Any:
+    """A message as its reader sees it, with these columns made another way."""
+    shown = module._shown
+    return lambda row: {**shown(row), **{name: made(row) for name, made in columns.items()}}
