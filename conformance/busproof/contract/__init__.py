@@ -13,7 +13,7 @@ happen. Every error without that promise, a time-out, EOF and a kill mean that i
 
 from __future__ import annotations
 
-from busproof.contract import comms, relay, timeline, topics, worker
+from busproof.contract import comms, mailbox, relay, timeline, topics, worker
 from busproof.contract.common import (
     BUS_ERROR,
     INVALID_PARAMS,
@@ -47,7 +47,7 @@ __all__ = [
     "ToolServer",
 ]
 
-# Every system that can be judged, by name, in the order of the seeds. `busproof.systems` binds the rest to them.
+# Every system that can be judged, by name: those of the seeds in their order, then our own. `busproof.systems` binds the rest to them.
 CONTRACTS: dict[str, Contract] = {
-    made.system: made for made in (worker.CONTRACT, comms.CONTRACT, relay.CONTRACT, timeline.CONTRACT, topics.CONTRACT)
+    part.CONTRACT.system: part.CONTRACT for part in (worker, comms, relay, timeline, topics, mailbox)
 }
