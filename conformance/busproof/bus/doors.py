@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import shlex
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,6 +21,12 @@ def _exec(argv: list[str], spawn: Spawn) -> Door:
     from busproof.bus.stdio import StdioDoor
 
     return StdioDoor(argv, spawn)
+
+
+def _toml(argv: list[str], spawn: Spawn) -> Door:
+    from busproof.bus.toml.door import TomlDoor
+
+    return TomlDoor(argv, spawn)
 
 
 def _mcp(argv: list[str], spawn: Spawn) -> Door:
@@ -78,6 +85,12 @@ SCHEMES = {
     "exec": Scheme(
         "CMD…", "a program that speaks the protocol on stdin and stdout (docs/protocol.md)", _exec, is_process=True
     ),
+    "toml": Scheme(
+        "FILE",
+        "a bus that a bus.toml maps to an MCP server, a command line or a JSON API (system mailbox)",
+        _toml,
+        is_process=True,
+    ),
     "mcp": Scheme(
         "CMD…",
         "an MCP server over stdio (system topics)",
@@ -112,6 +125,8 @@ def command_of(spec: str) -> list[str]:
     if scheme not in SCHEMES or not SCHEMES[scheme].is_process:
         return []
     command = shlex.split(rest)
+    if scheme == "toml" and command:
+        return [sys.executable, "-m", "busproof.bus.toml.adapter", os.path.expanduser(command[0])]
     return [os.path.expanduser(command[0]), *command[1:]] if command else []
 
 
