@@ -8,39 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Annotated, Any
 
 import jmespath
 from jmespath.exceptions import JMESPathError
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 DIGITS = re.compile(r"-?(0|[1-9][0-9]{0,17})")
-
-
-class Match(BaseModel):
-    """A regular expression on a text: its group `value`, its only group, or all of it."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    match: str
-    within: str = Field(default="@", alias="in", description="a JMESPath to the text; absent: the whole answer")
-
-    @field_validator("match")
-    @classmethod
-    def _is_pattern(cls, pattern: str) -> str:
-        return checked_pattern(pattern)
-
-    @field_validator("within")
-    @classmethod
-    def _is_path(cls, path: str) -> str:
-        return checked_path(path)
-
-
-Take = str | Match  # how a value is taken from an answer
-
-
-class NotThere(Exception):
-    """The answer has another form than the path or the pattern expects."""
 
 
 def checked_path(path: str) -> str:
@@ -59,6 +33,26 @@ def checked_pattern(pattern: str) -> str:
     except re.error as error:
         raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
     return pattern
+
+
+Path = Annotated[str, AfterValidator(checked_path)]
+Pattern = Annotated[str, AfterValidator(checked_pattern)]
+
+
+class Match(BaseModel):
+    """A regular expression on a text: its group `value`, its only group, or all of it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    match: Pattern
+    within: Path = Field(default="@", alias="in", description="a JMESPath to the text; absent: the whole answer")
+
+
+Take = Path | Match  # how a value is taken from an answer
+
+
+class NotThere(Exception):
+    """The answer has another form than the path or the pattern expects."""
 
 
 def search(path: str, answer: Any) -> Any:

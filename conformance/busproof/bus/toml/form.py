@@ -7,13 +7,14 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from busproof.bus.toml import template
-from busproof.bus.toml.answers import Match, Take, checked_path, checked_pattern
+from busproof.bus.toml.answers import Match, Pattern, Take
+from busproof.bus.toml.answers import Path as JmesPath
 from busproof.contract.mailbox import CONTRACT
 
 COMMON = ("agent", "store", "here", "pid", "port", "now", "now_ms", "now_s")
@@ -34,9 +35,6 @@ OF_METHOD = {  # the variables of each operation, beside those of every call
 SHOWN = ("id", "body", "from", "to", "n", "thread", "reply_to", "priority", "attempt", "receipt")
 SHOW = ("receive", "unacked", "take", "dead")  # operations that answer messages
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
-Path_ = Annotated[str, AfterValidator(checked_path)]
-Pattern = Annotated[str, AfterValidator(checked_pattern)]
 
 
 class FormError(ValueError):
@@ -100,7 +98,7 @@ class Step(Part):
     parse: Literal["json", "lines", "text"] = Field(
         default="json", description="the form of an answer; lines: a JSON value in each line; text: never JSON"
     )
-    refused: Path_ | None = Field(default=None, description="true on an answer that is a refusal")
+    refused: JmesPath | None = Field(default=None, description="true on an answer that is a refusal")
     save: dict[str, Take] = Field(default={}, description="variables of this agent, from the answer")
     once: bool = Field(default=False, description="of a session: only the first time in the life of a store")
     timeout_s: float = Field(default=20, description="how long an answer may take")
@@ -125,7 +123,7 @@ class Again(Part):
     """When a call is made again."""
 
     when: Pattern | None = Field(default=None, description="a pattern in the text of a refusal")
-    while_: Path_ | None = Field(default=None, alias="while", description="true on an answer that has another page")
+    while_: JmesPath | None = Field(default=None, alias="while", description="true on an answer that has another page")
     times: int = Field(default=20, ge=1, description="at most")
     pause_s: float = Field(default=0, ge=0)
 
@@ -137,7 +135,9 @@ class Operation(Step):
     n: Take | None = Field(default=None, description="send: its number")
     rows: Take = Field(default="@", alias="list", description="the messages in the answer; take: the job")
     message: dict[str, Take] = Field(default={}, description="what a message has: id, body, from, to, n, …")
-    position: Take | None = Field(default=None, description="receive: the position that the client holds; may be $now")
+    position: Literal["$now"] | Take | None = Field(
+        default=None, description="receive: the position that the client holds; may be $now"
+    )
     base: Take | None = Field(default=None, description="receive: the base of the next send")
     granted: Take | None = Field(default=None, description="claim, renew, release: true if granted")
     token: Take | None = Field(default=None, description="claim: the fencing token")
@@ -253,8 +253,8 @@ def load(path: Path) -> Form:
     except tomllib.TOMLDecodeError as error:
         raise FormError(f"{path}: no TOML: {error}") from error
     except ValidationError as error:
-        told = [_told(text, fault["loc"], fault["msg"]) for fault in error.errors()]
-        raise FormError(f"{path}: {'; '.join(dict.fromkeys(told))}") from error
+        told = {_keys(fault["loc"]): _told(text, fault["loc"], fault["msg"]) for fault in reversed(error.errors())}
+        raise FormError(f"{path}: {'; '.join(reversed(told.values()))}") from error
 
 
 def declared(form: Form) -> dict[str, Any]:
@@ -286,11 +286,15 @@ def program(argv: list[str], here: Path) -> list[str]:
 
 def _told(text: str, place: tuple[int | str, ...], message: str) -> str:
     message = message.removeprefix("Value error, ")
-    inner = re.match(r"[a-z_.0-9]+(?=[:.] ?\$?|\.args|\.tool|\.call)", message)
-    keys = [str(part) for part in place if not str(part).startswith(("str", "Match"))]
-    keys = keys or (inner[0].split(".") if inner and not message.startswith("[") else [])
-    name = ".".join(str(part) for part in place)
-    return f"line {_line_of(text, keys)}: {f'{name}: ' if name else ''}{message}"
+    keys = _keys(place)
+    inner = re.match(r"[a-z_0-9]+(\.[a-z_0-9]+)*", message)  # our own checks name what is in the part
+    name = f"{'.'.join(keys)}: " if keys else ""
+    return f"line {_line_of(text, [*keys, *(inner[0].split('.') if inner else [])])}: {name}{message}"
+
+
+def _keys(place: tuple[int | str, ...]) -> tuple[str, ...]:
+    """The place without the names of pydantic's own choices."""
+    return tuple(str(part) for part in place if not re.match(r"function-|literal|Match$", str(part)))
 
 
 def _line_of(text: str, keys: list[str]) -> int:
