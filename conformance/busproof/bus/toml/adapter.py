@@ -34,7 +34,8 @@ class Adapter:
             case "close":
                 return self._close()
             case "toml.calls":  # for doctor: what the last call was on the bus, and what the bus answered
-                return {"calls": [told for place in self._places for told in place.calls]}
+                calls = [told for place in self._places for told in place.calls]
+                return {"calls": calls, "names": self._places[-1].memory.names() if self._places else {}}
         if method not in OF_METHOD or not self._is_mapped(method):
             raise Refused("METHOD_NOT_FOUND", f"{method} is not mapped", definite=True, rpc=-32601)
         if not self._places:

@@ -73,7 +73,7 @@ class Place:
 
     def run(self, step: Step, values: dict[str, Any], tool: Tool | None = None) -> Any:
         """One call of the bus; a refusal means what the file says."""
-        told: dict[str, Any] = {"call": _title(step)}
+        told: dict[str, Any] = {"call": f"{_title(step)} {template.as_text(template.fill(step.args or {}, values))}"}
         self.calls.append(told)
         try:
             told["answer"] = answer = self._sent(step, values, tool)
@@ -154,7 +154,7 @@ class Agent:
         if self._began is server and server is not None:
             return
         for number, step in enumerate(self._place.way.session):
-            name = f"{number} {_title(step)}"
+            name = f"{number} {step.tool or step.call or step.args}"
             if not step.once or self._place.memory.first_time(self._agent, name):
                 self._run(step, {})
                 if step.once:
@@ -269,7 +269,7 @@ class Agent:
             raise NotThere(f"id = {operation.id!r} leads to nothing in {template.as_text(answer)[:150]}")
         return id_text(value)
 
-    def _address(self, to: str | None) -> str | None:
+    def _address(self, to: str | None) -> Any:
         """What the bus calls the recipient; one that has no session yet gets one."""
         if to is None:
             return None
@@ -351,4 +351,4 @@ def _seconds(ms: int) -> int | float:
 
 
 def _title(step: Step) -> str:
-    return step.tool or step.call or " ".join(map(str, (step.args or [])[:2]))
+    return step.tool or step.call or "command"

@@ -65,12 +65,11 @@ class Memory:
         with self._alone() as memory:
             memory["agents"][agent]["steps"].append(step)
 
-    def address(self, agent: str) -> str | None:
+    def address(self, agent: str) -> Any:
         """What others write to, if it is known."""
         if self._names.address is None:
             return self.name(agent)
-        value = self.saved(agent).get(self._names.address)
-        return None if value is None else str(value)
+        return self.saved(agent).get(self._names.address)
 
     def agent(self, name: Any) -> str | None:
         """The agent that the bus calls so."""
@@ -80,6 +79,10 @@ class Memory:
             if name in (told["name"], told["saved"].get(self._names.address)):
                 return str(agent)
         return str(name)
+
+    def names(self) -> dict[str, str]:
+        """What the bus calls the agents."""
+        return {agent: str(self.address(agent) or told["name"]) for agent, told in self._read()["agents"].items()}
 
     def _read(self) -> dict[str, Any]:
         with contextlib.suppress(FileNotFoundError):
