@@ -30,17 +30,20 @@ from busproof.oracle.checks import (
     export,
     judge,
     lease,
+    mail,
     order,
     polls,
     receives,
     syncs,
 )
 from busproof.oracle.checks.extract import comms as comms_facts
+from busproof.oracle.checks.extract import mailbox as mailbox_facts
 from busproof.oracle.checks.extract import relay as relay_facts
 from busproof.oracle.checks.extract import timeline as timeline_facts
 from busproof.oracle.checks.extract import topics as topics_facts
 from busproof.oracle.checks.extract import worker as worker_facts
 from busproof.play.explore.comms import SPECIFICATION as COMMS_SPECIFICATION
+from busproof.play.explore.mailbox import SPECIFICATION as MAILBOX_SPECIFICATION
 from busproof.play.explore.relay import SPECIFICATION as RELAY_SPECIFICATION
 from busproof.play.explore.stage import Specification
 from busproof.play.explore.timeline import SPECIFICATION as TIMELINE_SPECIFICATION
@@ -55,6 +58,7 @@ from busproof.play.suite import SCENARIOS, Scenario
 from busproof.play.workload import common
 from busproof.play.workload.common import Workload
 from busproof.play.workload.comms import WORKLOAD as COMMS_WORKLOAD
+from busproof.play.workload.mailbox import WORKLOAD as MAILBOX_WORKLOAD
 from busproof.play.workload.relay import WORKLOAD as RELAY_WORKLOAD
 from busproof.play.workload.timeline import WORKLOAD as TIMELINE_WORKLOAD
 from busproof.play.workload.topics import WORKLOAD as TOPICS_WORKLOAD
@@ -159,6 +163,14 @@ register(
         topics_oddities.NOTES,
         TOPICS_SPECIFICATION,
         processes_a_core=4,
+    ),
+    System(
+        CONTRACTS["mailbox"],
+        {},
+        MAILBOX_WORKLOAD,
+        mailbox_facts.SOURCE,
+        {"mail": mail.check, "content": content.check, "lease": mail.check_claims, "work": mail.check_work},
+        model=MAILBOX_SPECIFICATION,
     ),
 )
 

@@ -223,7 +223,13 @@ def _readable(value: object) -> str:
 class _Reference(Mapping[str, Any]):
     """Our own buses, each imported when it is asked for: a session serves one."""
 
-    CLASSES: ClassVar = {"worker": "WorkerBus", "comms": "CommsBus", "relay": "RelayBus", "timeline": "TimelineBus"}
+    CLASSES: ClassVar = {
+        "worker": "WorkerBus",
+        "comms": "CommsBus",
+        "relay": "RelayBus",
+        "timeline": "TimelineBus",
+        "mailbox": "MailboxBus",
+    }
 
     def __getitem__(self, system: str) -> Any:
         return pkgutil.resolve_name(f"refbus.{system}.bus:{self.CLASSES[system]}")

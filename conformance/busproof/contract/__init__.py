@@ -47,7 +47,8 @@ __all__ = [
     "ToolServer",
 ]
 
-# Every system that can be judged, by name: those of the seeds in their order, then our own. `busproof.systems` binds the rest to them.
+# Every system that can be judged, by name: those of the seeds in their order, then our own. `busproof.systems` binds
+# the rest to them.
 CONTRACTS: dict[str, Contract] = {
     part.CONTRACT.system: part.CONTRACT for part in (worker, comms, relay, timeline, topics, mailbox)
 }

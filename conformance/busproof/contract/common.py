@@ -23,7 +23,9 @@ BUS_ERROR = -32000
 
 _BUILDING = threading.Lock()
 
-Noun = Literal["log", "cursor", "lease", "presence", "blob", "route", "retry", "limit", "search", "export", "fork", "jobs"]
+Noun = Literal[
+    "log", "cursor", "lease", "presence", "blob", "route", "retry", "limit", "search", "export", "fork", "jobs"
+]
 
 
 class Params(BaseModel):

@@ -15,13 +15,14 @@ MAILBOX_FEATURES = {
     "consumes": "receive shows a message once: to read is to take",
     "unacked": "a second view: the messages that are not acked, whatever receive has shown",
     "cumulative_ack": "the ack of a message acks every earlier one of that agent, too",
+    "arrival": "messages of several senders are shown in the order in which their sends were answered",
     "page": "the client holds the position: receive answers what comes after `after`, and the next position",
-    "number": "a message has a number `n`, which rises in the order of one reader's messages",
+    "number": "a message has a number `n`, above those of all messages that its reader was sent before",
     "sender": "receive tells who sent a message, as `from_agent`",
     "key": "a send again with the key of an earlier one of that sender is that message: sent once",
     "broadcast": "a send without `to` reaches every other agent that has received before",
     "late_readers": "a broadcast reaches agents that receive for the first time after it, too",
-    "self_delivery": "a broadcast reaches its own sender, too",
+    "self_delivery": "an agent may send to itself, and a broadcast reaches its own sender, too",
     "threads": "`thread` and `reply_to` arrive as they were sent",
     "priority": "a higher priority is shown first, whatever was sent first; absent is 0",
     "compare_and_append": "receive answers a `base`; of two sends on one base, one at most is accepted",
@@ -29,8 +30,10 @@ MAILBOX_FEATURES = {
     "renew": "a claim can be renewed by its holder",
     "fencing": "claim tells a token, which rises from grant to grant of a name",
     "redelivery": "a job that was taken, and is not done when its visible_ms have passed, can be taken again",
+    "fifo": "a job that nobody has taken yet comes before those that were put after it",
     "attempts": "a job tells how often it was handed out, as `attempt`, from 1",
     "back": "a job that was taken can be given back, and taken at once",
+    "synchronous": "option synchronous = FULL: with it the bus holds power-loss, whatever it declares without",
     "dead_letter": "a job handed out limits.attempts_max times is not handed out again, and `dead` lists it",
 }
 
@@ -112,7 +115,7 @@ class ClaimParams(Params):
 
 
 class HolderParams(Params):
-    """Release by the holder."""
+    """The holder lets go. By anybody else it changes nothing, whether it is refused or not."""
 
     name: str
     agent_id: str
@@ -126,7 +129,7 @@ class RenewParams(HolderParams):
 
 
 class GrantReply(Reply):
-    """granted is false, for claim: somebody holds the name; for renew and release: the caller does not."""
+    """granted is false, for claim: somebody holds the name; for renew: the caller does not."""
 
     granted: bool
     token: int | None = Field(default=None, description="feature fencing")
@@ -175,7 +178,7 @@ class JobParams(Params):
     agent_id: str
     queue: str
     id: str
-    receipt: str | None = Field(default=None, description="as take answered it")
+    receipt: str = Field(description="as take answered it; the id, where take answers none")
 
 
 class QueueParams(Params):
@@ -198,7 +201,7 @@ MAILBOX_METHODS = SESSION_METHODS | methods(
     ("ack", "cursor", "ack", AckParams, Done),
     ("claim", "lease", None, ClaimParams, GrantReply),
     ("renew", "lease", "renew", RenewParams, GrantReply),
-    ("release", "lease", None, HolderParams, GrantReply),
+    ("release", "lease", None, HolderParams, Done),
     ("put", "jobs", None, PutParams, PutReply),
     ("take", "jobs", None, TakeParams, TakeReply),
     ("done", "jobs", None, JobParams, Done),
@@ -213,7 +216,6 @@ MAILBOX_ERROR_CODES = {
     "KEY_CONFLICT": True,
     "BASE_CONFLICT": True,
     "MAILBOX_FULL": True,
-    "RATE_LIMITED": True,
     "NOT_HELD": True,
     "NOT_OPEN": True,
     "BUSY": True,
@@ -236,12 +238,11 @@ CONTRACT = Contract(
     tables="",
     reference="refbus.driver",
     callers=("agent_id",),
-    options={},
+    options={"synchronous": "feature synchronous: with FULL nothing acknowledged is lost with the power"},
     limits={
         "unread_max": "send to an agent with so many unread messages is refused with MAILBOX_FULL",
         "body_chars_max": "a longer body is refused with BODY_TOO_LARGE",
         "ttl_ms": "a message that is older is not shown any more",
-        "rate_per_minute": "of sends by one agent; the kit takes RATE_LIMITED for an answer",
         "page_max": "receive answers so many messages at most, whatever `limit` asks",
         "attempts_max": "feature dead_letter: how often a job is handed out",
     },

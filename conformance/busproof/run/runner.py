@@ -138,7 +138,7 @@ def _not_judged(fleet: Fleet, row: Requirement, item: str) -> RowResult | None:
     hello = fleet.hello
     scenario = SYSTEMS[fleet.system].scenarios.get(item)
     needs = {*row.needs, *(scenario.needs if scenario else ()), row.noun}
-    missing = sorted(needs - {"clock"} - {*hello.nouns, *hello.features})
+    missing = sorted(needs - {"clock"} - {*hello.nouns, *hello.features, *hello.limits})
     if missing:
         return _result(row, "not-applicable", _undeclared(fleet, missing))
     if "clock" in needs and hello.clock == "wall":
@@ -149,7 +149,7 @@ def _not_judged(fleet: Fleet, row: Requirement, item: str) -> RowResult | None:
 def _undeclared(fleet: Fleet, missing: list[str]) -> str:
     """The member of the fleet that lacks these; what the bus itself lacks is told of the bus."""
     own = fleet.hellos[0]
-    of_the_bus = [name for name in missing if name not in (*own.nouns, *own.features)]
+    of_the_bus = [name for name in missing if name not in (*own.nouns, *own.features, *own.limits)]
     who = "the bus" if of_the_bus else "the other bus of the mixed fleet"
     return f"{who} does not declare {', '.join(of_the_bus or missing)}"
 

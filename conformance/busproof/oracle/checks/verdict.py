@@ -67,6 +67,16 @@ WHY = {
     "received_from_nobody": "message number {a} of the answer was sent by nobody",
     "received_twice": "an answer of {a} messages holds only {b} different ones",
     "out_of_order": "message number {a} of the answer stands before number {b}, which should come first",
+    # mail and work of mailbox
+    "unseen": "a message whose send was answered was never shown to its reader, who received to the end",
+    "gone": "a message was shown, was not acked, and is not in a later answer that had room",
+    "passed_over": "a message is in no answer from the first position to the last",
+    "doubled": "a message was shown twice",
+    "undone": "a message was shown after an ack of it had been answered",
+    "reversed": "a message was shown after one that its sender sent later",
+    "leaked": "a message was shown to an agent that it was not sent to",
+    "invented": "a message was shown that nobody sent",
+    "never_came": "a job that was put came to nobody, though its queue was emptied",
     # dead_letters
     "buried_too_early": "a message is a dead letter without three failures; its last completion is event {a}",
     "not_buried": "a message failed three times and is no dead letter; its last completion is event {a}",

@@ -3,6 +3,7 @@
     {"do": "store", "folder": "50% of it?"}
     {"do": "open", "at": 0, "options": {"lease_ms": 1000}}
     {"do": "clock", "now_ms": 1000}
+    {"do": "pass", "ms": 1000}
     {"do": "call", "at": 0, "method": "publish", "params": {"agent_id": "ann", "message": {"type": "t"}}}
     {"do": "call", "at": 1, "method": "ack", "params": {"agent_id": "bob", "seq": {"$": "3.seq1", "plus": 1}}}
     {"do": "restart", "at": 1, "kill": true}
@@ -13,6 +14,7 @@
     {"do": "many", "calls": [CALL, CALL], "times": 300}
 
 A `store` comes before all, and gives the folder a name. `at` is a process, or "hand": the kit's own, on the files.
+`pass` is for times that a bus at the machine's own time must keep, too: there the kit waits so long.
 Values that the bus chose are references to the step they were born in (`{"$": "3.seq1"}`), so a script means the same
 on every bus, even if lines are left out. A `race` sends its calls off while the hand holds the write lock, does the
 calls `inside`, then lets go. Tags give a step's purpose.
@@ -133,7 +135,7 @@ def _as_object(step: Step) -> dict[str, Any]:
     line: dict[str, Any] = {"do": step.do}
     if step.name:
         line["name"] = step.name
-    if step.do not in ("store", "clock", "race", "wait") and not step.calls:
+    if step.do not in ("store", "clock", "pass", "race", "wait") and not step.calls:
         line["at"] = step.at
     if step.method:
         line["method"] = step.method

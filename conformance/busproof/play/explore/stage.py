@@ -194,7 +194,7 @@ class Stage:
         self.unexplained = unexplained  # by any choice, when they were met before: the trials can take minutes
         self.dialects = {} if dialects is None else dialects
         hello = fleet.hello
-        self.features = frozenset({*hello.nouns, *hello.features})
+        self.features = frozenset({*hello.nouns, *hello.features, *hello.limits})  # all that a row may need
         self.limits = hello.limits
         self.learnt: dict[str, Mismatch] = {}  # dialects by name, and the mismatches without them
         self.states = [self._new_model()]
@@ -268,6 +268,13 @@ class Stage:
         if step.params["now_ms"] > self.limits.get(NOW_MS_MAX, step.params["now_ms"]):
             raise Unresolved
         self.now_ms = step.params["now_ms"]
+
+    def _do_pass(self, step: Step) -> None:
+        """Time passes, on a clock that is set or on the machine's."""
+        if self._has_clock:
+            self.now_ms += step.params["ms"]
+        else:
+            time.sleep(step.params["ms"] / 1000)
 
     def _do_open(self, step: Step) -> None:
         assert isinstance(step.at, int)

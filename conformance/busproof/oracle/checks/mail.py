@@ -1,0 +1,226 @@
+"""mail, lease and work of `mailbox`: no message is lost, doubled or passed over, judged by what readers are shown.
+
+There is no final state. A reader's last answer that had room says what is left: a message that was answered before it
+began, and that no ack names, must be in it, or, where reading takes (or the client holds the position), in an answer
+before it. Three cases are apart: a message that nobody was ever shown is lost; one that was shown, was not acked and is
+in the last answer no more is gone; one that an unanswered receive may have taken is no fault (at most once).
+
+A history in which no two calls overlapped shows nothing of what happens when they do: it is unknown, not exercised.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+
+from busproof.oracle.checks import lease
+from busproof.oracle.checks.extract.mailbox import ACKS, CLAIMS, MAIL
+from busproof.oracle.checks.facts import Appended, Delivered, Facts, Hold, Read
+from busproof.oracle.checks.verdict import Verdict, Witness, judged
+
+
+def check(facts: Facts) -> Verdict:
+    """Inbox by inbox."""
+    sent = [one for one in facts.appended if one.lane == MAIL]
+    reads = [one for one in facts.reads if one.lane == MAIL]
+    acks = [one for one in facts.holds if one.lane == ACKS]
+    answers = facts.answers()
+    inboxes = defaultdict[str, list[Read]](list)
+    for read in sorted(reads, key=lambda read: read.begin):
+        inboxes[read.reader].append(read)
+    witnesses = []
+    for reader, own in inboxes.items():
+        inbox = _Inbox(reader, own, answers, sent, [one for one in acks if one.holder == reader], facts)
+        witnesses += inbox.witnesses()
+    unknown = facts.known.unknown_because or not_exercised(sent, acks) or _unread(sent, inboxes)
+    return judged("mail", witnesses, len(sent), unknown)
+
+
+def _unread(sent: list[Appended], inboxes: dict[str, list[Read]]) -> str:
+    """Why a loss could not be seen."""
+    for reader in sorted({one.addressee for one in sent if one.outcome == "ok" and one.addressee is not None}):
+        last = max((one.begin for one in inboxes.get(reader, ()) if one.rows < one.limit), default=-1)
+        if any(one.addressee == reader and one.outcome == "ok" and one.end > last for one in sent):
+            return f"{reader} never received to the end of its inbox"
+    return ""
+
+
+def not_exercised(sent: list[Appended], acks: list[Hold]) -> str:
+    """Which calls never overlapped, though there were such calls."""
+    releases = [one for one in acks if one.op == "release"]
+    pairs: dict[str, tuple[Iterable[Appended | Hold], Iterable[Appended | Hold]]] = {"two sends": (sent, sent)}
+    if releases:
+        pairs |= {"a send and an ack": (sent, releases), "two acks": (releases, releases)}
+    missing = [name for name, (these, those) in pairs.items() if not overlaps(these, those)]
+    return f"not exercised: never did {' nor '.join(missing)} overlap" if missing else ""
+
+
+def overlaps(these: Iterable[Appended | Hold], those: Iterable[Appended | Hold]) -> int:
+    """How many calls of these began while one of those was under way."""
+    moments = [(one.begin, one.end, side) for side, calls in enumerate((these, those)) for one in calls]
+    ends, count = [-1, -1], 0
+    for begin, end, side in sorted(set(moments)):
+        count += ends[1 - side] > begin
+        ends[side] = max(ends[side], end)
+    if these is those:
+        each = sorted({(one.begin, one.end) for one in these})
+        latest = itertools.accumulate((end for _, end in each), max)
+        count = sum(before > begin for before, (begin, _) in zip(latest, each[1:], strict=False))
+    return count
+
+
+class _Inbox:
+    """One reader's answers, and all that was sent to it."""
+
+    def __init__(
+        self,
+        reader: str,
+        reads: list[Read],
+        answers: dict[int, list[Delivered]],
+        sent: list[Appended],
+        acks: list[Hold],
+        facts: Facts,
+    ) -> None:
+        self.reader, self.reads, self.answers = reader, reads, answers
+        self.sent = {one.id: one for one in sent if one.id is not None and one.outcome == "ok"}
+        joined = min(read.end for read in reads)
+        self.own = [
+            one
+            for one in self.sent.values()
+            if one.addressee == reader or (one.addressee is None and one.sender != reader and joined < one.begin)
+        ]
+        self.unanswered = sum(one.outcome == "info" and one.addressee in (None, reader) for one in sent)
+        self.asked = {one.key: one for one in acks if one.op == "release" and one.outcome != "fail"}
+        self.done = {one.key: one for one in acks if one.is_final}
+        self.may_have_taken = any(one.op == "claim" for one in acks)  # a receive that nobody saw the end of
+        self.newest_ms = facts.known.newest_ms or 0
+        self.shown: dict[str, list[Read]] = defaultdict(list)
+        for read in reads:
+            for row in answers[read.end]:
+                self.shown[str(row.id)].append(read)
+
+    def witnesses(self) -> list[Witness]:
+        """Everything that must not be."""
+        return [*self._strange(), *self._again(), *self._lost(), *self._reversed()]
+
+    def _strange(self) -> Iterable[Witness]:
+        """Messages of others, and of nobody: of as many as went unanswered nobody knows the id."""
+        unknown = [id_ for id_ in self.shown if id_ not in self.sent]
+        for id_ in unknown[self.unanswered :]:
+            yield Witness((self.shown[id_][0].end,), "invented", of=id_)
+        for id_, reads in self.shown.items():
+            one = self.sent.get(id_)
+            if one is not None and one.addressee not in (None, self.reader):
+                yield Witness((one.end, reads[0].end), "leaked", of=id_)
+
+    def _again(self) -> Iterable[Witness]:
+        """Twice in one answer; after its ack; or at all, where reading takes."""
+        for id_, reads in self.shown.items():
+            ends = [read.end for read in reads]
+            if len(ends) > len(set(ends)):
+                yield Witness((ends[0],), "doubled", of=id_)
+            ack = self.done.get(id_)
+            late = [read for read in reads if ack is not None and read.begin > ack.end]
+            if ack is not None and late:
+                yield Witness((ack.end, late[0].end), "undone", of=id_)
+            if self._takes() and len(reads) > 1 and id_ not in self.done:
+                yield Witness((ends[0], ends[1]), "doubled", of=id_)
+
+    def _takes(self) -> bool:
+        """Does a receive take what it shows?"""
+        return any(read.is_moving for read in self.reads)
+
+    def _lost(self) -> Iterable[Witness]:
+        """What the last answer with room had to show, by itself or together with those before it."""
+        last = next((read for read in reversed(self.reads) if read.rows < read.limit), None)
+        if last is None:
+            return
+        before = self._chain(last)
+        for one in self.own:
+            id_ = str(one.id)
+            is_over = one.expires_ms is not None and one.expires_ms <= self.newest_ms
+            asked = self.asked.get(id_)
+            if one.end > last.begin or is_over or id_ in before or (asked is not None and asked.begin < last.end):
+                continue
+            if not self.shown.get(id_):
+                if not (self._takes() and self.may_have_taken):
+                    yield Witness((one.end, last.end), "unseen", of=id_)
+            elif self._is_acked_with_another(one, last):
+                continue
+            else:
+                kind = "gone" if last.ack_through is None else "passed_over"
+                yield Witness((one.end, last.end), kind, of=id_)
+
+    def _chain(self, last: Read) -> set[str]:
+        """The messages of this answer, and of those before it that count for the same."""
+        if self._takes():
+            return set(self.shown)
+        chains: dict[int | None, set[str]] = {}
+        for read in self.reads:
+            chain = set() if read.ack_through is None else chains.get(read.ack_through, set())
+            shown = chain | {str(row.id) for row in self.answers[read.end]}
+            if read is last:
+                return shown
+            if read.after is not None:
+                chains[read.after] = shown
+        return set()
+
+    def _is_acked_with_another(self, one: Appended, last: Read) -> bool:
+        """Where an ack acks all before it: was a later message of this inbox acked?"""
+        later = (self.sent.get(id_) for id_, ack in self.asked.items() if ack.granted and ack.begin < last.end)
+        return any(other is not None and other.end > one.begin for other in later)
+
+    def _reversed(self) -> Iterable[Witness]:
+        """Of one sender: a message that is shown first, or before, one whose send was answered before it began."""
+        latest: dict[str, Appended] = {}  # of each sender, the one that began last among those shown
+        seen: set[str] = set()
+        ended: list[tuple[int, list[Appended]]] = []
+        for read in self.reads:
+            for end, rows in [pair for pair in ended if pair[0] < read.begin]:
+                _note(latest, rows)
+                ended.remove((end, rows))
+            new = [self.sent[str(row.id)] for row in self.answers[read.end] if str(row.id) in self.sent]
+            fresh = [one for one in new if str(one.id) not in seen]
+            here = dict(latest)
+            for one in fresh:
+                other = here.get(str(one.sender))
+                if other is not None and one.end < other.begin:
+                    yield Witness((one.end, other.end, read.end), "reversed", of=str(one.id))
+                _note(here, [one])
+            seen.update(str(one.id) for one in fresh)
+            ended.append((read.end, fresh))
+
+
+def _note(latest: dict[str, Appended], rows: Iterable[Appended]) -> None:
+    for one in rows:
+        before = latest.get(str(one.sender))
+        if before is None or one.begin > before.begin:
+            latest[str(one.sender)] = one
+
+
+def check_claims(facts: Facts) -> Verdict:
+    """A name is in one pair of hands."""
+    return lease.check(Facts(holds=[one for one in facts.holds if one.lane == CLAIMS], about=facts.about))
+
+
+def check_work(facts: Facts) -> Verdict:
+    """A job is in one pair of hands, and comes to somebody by the end of its queue."""
+    holds = [one for one in facts.holds if one.lane not in (ACKS, CLAIMS)]
+    hands = lease.check_deliveries(Facts(holds=holds, about=facts.about))
+    came = {(one.lane, one.key) for one in holds if one.op == "claim"}
+    emptied: dict[str, int] = {}
+    for read in facts.reads:
+        if read.lane != MAIL:
+            emptied[read.lane] = max(read.begin, emptied.get(read.lane, -1))
+    jobs = [one for one in facts.appended if one.lane != MAIL and one.outcome == "ok" and one.id is not None]
+    lost_takes = any(one.op == "claim" and one.key == "" for one in holds)
+    lost = [
+        Witness((one.end,), "never_came", of=str(one.id))
+        for one in jobs
+        if one.end < emptied.get(one.lane, -1) and (one.lane, one.id) not in came and not lost_takes
+    ]
+    unknown = "" if {one.lane for one in jobs} <= emptied.keys() else "a queue was never emptied"
+    reason = facts.known.unknown_because or unknown
+    return replace(judged("work", [*hands.witnesses, *lost], len(jobs), reason), check="work")

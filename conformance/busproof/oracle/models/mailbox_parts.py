@@ -1,0 +1,206 @@
+"""Parts of the model of `mailbox`: what it keeps, and answers that are compared in a way of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from busproof.oracle.models.parts import bare
+from busproof.oracle.models.spec import Difference, Free, Part, differs, held, plain
+from busproof.words import as_json
+
+
+class OwnId(Free):
+    """A text that is nobody else's id."""
+
+    def __init__(self, name: str, others: list[Free]) -> None:
+        super().__init__(name)
+        self.others = others
+
+    def fits(self, value: Any) -> bool:
+        return type(value) is str and value != "" and all(other.value != value for other in self.others)
+
+    def takes(self, value: Any) -> bool:
+        """As any. Once bound, it lets go of the others: a state is copied often."""
+        is_it = super().takes(value)
+        if self.value is not None:
+            self.others = []
+        return is_it
+
+
+class Unspent(Free):
+    """A base: any value, and none that a send was accepted on."""
+
+    def __init__(self, name: str, spent: list[Any]) -> None:
+        super().__init__(name)
+        self.spent = spent
+
+    def fits(self, value: Any) -> bool:
+        return value is not None and all(plain(other) != value for other in self.spent)
+
+
+@dataclass
+class Message:
+    """A message as it was sent. `content` is all that a send again must have alike."""
+
+    sender: str
+    content: dict[str, Any]
+    key: str | None
+    at_ms: int
+    id: Any = None
+    n: Any = None
+
+    @property
+    def priority(self) -> int:
+        """Absent is 0."""
+        return int(self.content.get("priority", 0))
+
+
+@dataclass(eq=False)
+class Entry:
+    """A message in an inbox, by its number among all, and what became of it."""
+
+    message: int
+    is_shown: bool = False
+    is_acked: bool = False
+
+
+@dataclass(eq=False)
+class Job:
+    """A job. until_ms: it is in somebody's hands until then; None: nobody has it."""
+
+    id: Any
+    body: str
+    taker: str = ""
+    until_ms: int | None = None
+    taken: int = 0
+    is_done: bool = False
+    was_given_back: bool = False
+    handle: Any = None  # its id, as the last take told it
+    receipt: Any = None
+
+
+@dataclass(frozen=True)
+class Inbox(Part):
+    """The messages of an answer: all that must be there, each once, and nothing else.
+
+    `lanes` has a lane for each: those of one lane stand in this order. `others` and `lost` are the sentences that are
+    broken where a message is there that must not be, and where one is missing, by id.
+    """
+
+    value: list[dict[str, Any]]
+    lanes: list[tuple[Any, ...]]
+    others: Mapping[Any, tuple[str, ...]]
+    lost: Mapping[Any, tuple[str, ...]]
+    order: str
+
+    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
+        """A wrong message first, then a missing one, then the order, then what each says."""
+        if not isinstance(actual, list) or not all(
+            isinstance(one, dict) and type(one.get("id")) is str for one in actual
+        ):
+            return Difference(path, "a list of messages", as_json(actual)[:300], rows)
+        seen = [one["id"] for one in actual]
+        wanted = {self._id(place, seen): place for place in range(len(self.value))}
+        for at, id_ in enumerate(seen):
+            if id_ not in wanted:
+                broken = self.others.get(id_, ("mailbox.log.04",))
+                return Difference(f"{path}[{at}]", "no such message", as_json(actual[at])[:400], broken)
+            if id_ in seen[:at]:
+                return Difference(f"{path}[{at}]", "each message once", f"{id_} twice", ("mailbox.log.01",))
+        for id_, place in wanted.items():
+            if id_ not in seen:
+                told = f"a list without it: {seen!s:.300}"
+                return Difference(path, as_json(self.value[place])[:400], told, self.lost.get(id_, rows))
+        return self._in_order(actual, seen, wanted, path) or self._whole(actual, wanted, path, rows)
+
+    def _id(self, place: int, seen: list[str]) -> Any:
+        """The id that this message must have; of one whose send was not answered, the one in its place."""
+        known = bare(self.value[place]["id"])
+        return known if known is not None or place >= len(seen) else seen[place]
+
+    def _in_order(self, actual: Any, seen: list[str], wanted: dict[Any, int], path: str) -> Difference | None:
+        last: dict[tuple[Any, ...], int] = {}
+        for at, id_ in enumerate(seen):
+            lane = self.lanes[wanted[id_]]
+            if wanted[id_] < last.get(lane, -1) or (len(lane) > 1 and any(lane[0] > other[0] for other in last)):
+                before = as_json(self.value[max(last.values())])
+                return Difference(f"{path}[{at}]", f"it before {before:.200}", "behind that", (self.order,))
+            last[lane] = wanted[id_]
+        return None
+
+    def _whole(self, actual: Any, wanted: dict[Any, int], path: str, rows: tuple[str, ...]) -> Difference | None:
+        each = (differs(self.value[wanted[one["id"]]], one, f"{path}[{at}]", rows) for at, one in enumerate(actual))
+        return next((found for found in each if found), None)
+
+    def held(self, actual: Any) -> Iterator[str]:
+        """What its messages show."""
+        for expected in self.value:
+            for one in actual:
+                if one["id"] == bare(expected["id"]):
+                    yield from held(expected, one)
+        if actual:
+            yield from ("mailbox.log.01", "mailbox.cursor.02")
+        if len(actual) > 1 and self.order:
+            yield self.order
+
+    def __repr__(self) -> str:
+        return as_json(self.value)
+
+
+@dataclass(frozen=True)
+class Handed(Part):
+    """The answer of take: one of the candidates, which it is in the taker's hands from now on; null if there is none.
+
+    The comparison changes the model: which job it was is the bus's choice.
+    """
+
+    candidates: list[Job]
+    jobs: list[Job]
+    taker: str
+    until_ms: int
+    handle: Free
+    receipt: Free
+    has_attempts: bool
+
+    def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
+        """Which job is it, and may it be?"""
+        if actual is None:
+            if not self.candidates:
+                return None
+            broken = ("mailbox.jobs.06",) if self.candidates[0].was_given_back else rows
+            return Difference(path, f"one of {[job.body for job in self.candidates]!s:.300}", "null", broken)
+        if not isinstance(actual, dict):
+            return Difference(path, "a job or null", as_json(actual)[:300], rows)
+        job = next((job for job in self.jobs if plain(job.id) == actual.get("id")), None)
+        if job not in self.candidates:
+            return Difference(path, self._wanted(), as_json(actual)[:300], self._broken(job))
+        assert job is not None
+        expected: dict[str, Any] = {"body": job.body}
+        if self.has_attempts:
+            expected["attempt"] = job.taken + 1
+        if found := differs(expected, actual, path, ("mailbox.jobs.05",) if "attempt" in expected else rows):
+            is_body = found.path.endswith("body")
+            return Difference(found.path, found.expected, found.actual, ("mailbox.jobs.01",) if is_body else found.rows)
+        self.handle.takes(actual["id"])
+        self.receipt.takes(actual.get("receipt") or actual["id"])
+        job.taker, job.until_ms, job.taken, job.was_given_back = self.taker, self.until_ms, job.taken + 1, False
+        job.handle, job.receipt = self.handle, self.receipt
+        return None
+
+    def _wanted(self) -> str:
+        return f"one of {[job.body for job in self.candidates]!s:.300}" if self.candidates else "null"
+
+    def _broken(self, job: Job | None) -> tuple[str, ...]:
+        """The sentence that this job breaks."""
+        if job is None:
+            return ("mailbox.jobs.01",)
+        if job.is_done:
+            return ("mailbox.jobs.03",)
+        if job.taken == 0:
+            return ("mailbox.jobs.08",)
+        return ("mailbox.jobs.02",)
+
+    def __repr__(self) -> str:
+        return self._wanted()
