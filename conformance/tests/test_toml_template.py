@@ -1,14 +1,16 @@
 """The two small languages of a bus.toml, and its reader."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
-from busproof.bus.toml import template
+from busproof.bus.toml import form, template
 from busproof.bus.toml.answers import Match, NotThere, id_text, id_value, take, take_all
 from busproof.bus.toml.form import FormError, load
 
@@ -112,3 +114,14 @@ def test_a_fault_of_the_file_is_told_with_its_key_and_its_line(old: str, new: st
     path.write_text(SOUND.replace(old, new, 1), encoding="utf-8")
     with pytest.raises(FormError, match=told):
         load(path)
+
+
+def test_the_page_names_every_key_and_every_variable() -> None:
+    """Those of the form, by the names that stand in a file."""
+    page = (Path(__file__).parents[2] / "docs/bus-toml.md").read_text(encoding="utf-8")
+    parts: list[type[BaseModel]] = [form.Door, form.Names, form.Operation, form.Again, form.Failure, form.Form, Match]
+    keys = {field.alias or name for part in parts for name, field in part.model_fields.items()}
+    words = set(re.findall(r"[$\w]+", page))
+    assert keys - words == set()
+    variables = {f"${name}" for names in (form.COMMON, *form.OF_METHOD.values()) for name in names}
+    assert variables - words == set()

@@ -93,14 +93,15 @@ SCHEMES = {
     ),
     "mcp": Scheme(
         "CMD…",
-        "an MCP server over stdio (system topics)",
+        "an MCP server over stdio that has the ten tools of topics; any other: toml:FILE",
         _mcp,
         is_process=True,
-        no_adapter="any MCP server over stdio",
+        no_adapter="an MCP server over stdio with the tools of topics",
     ),
     "files": Scheme(
         "CMD…",
-        "an orchestrator of relay that runs by itself on the folder AGENT_RELAY_DIR (files:DIR: doctor reads a folder)",
+        "an orchestrator of relay that runs by itself on the folder AGENT_RELAY_DIR, with its ledger in ledger.db"
+        " (files:DIR: doctor reads a folder)",
         _files,
         is_process=True,
     ),

@@ -48,6 +48,7 @@ class Crew:
         self.doors, self.hello = doors, hello
         self.answers: list[Any] = []  # of the bus itself, to the last operation
         self.calls: list[dict[str, Any]] = []
+        self.began: list[dict[str, Any]] = []  # of the first operation: the steps of its session
         self.told: dict[str, Any] | DoorError = {}
 
     def ask(self, agent: str, method: str, **params: Any) -> dict[str, Any] | DoorError:
@@ -71,8 +72,13 @@ class Crew:
     def tried(self, agent: str, method: str, **params: Any) -> Iterator[str]:
         """The same; an answer that is mapped wrongly is looked at later, when more is known."""
         if isinstance(told := self.ask(agent, method, **params), DoorError) and not self.answers:
-            raise Fault(f"{method} by {agent} failed: {told}", f"look at [{method}] of the file and what it needs")
+            made = [call for call in self.began if "answer" in call]
+            hint = f"; a bus that makes names needs `save` and names.address, from {_short(made[-1])}" if made else ""
+            raise Fault(
+                f"{method} by {agent} failed: {told}", f"look at [{method}] of the file and what it needs{hint}"
+            )
         self.told = told
+        self.began = self.began or self.calls[:-1]
         yield from (f"{agent} {method}: {_short(call)}" for call in self.calls)
 
     def names(self) -> dict[str, str]:
@@ -140,20 +146,24 @@ class Letter:
                 return 'the answer is a text: list = { match = "(?P<id>…) (?P<body>…)" }, or parse = "lines"'
             return _seen(self.read_answers)
         rows, body, row = place
+        form = ""
+        if any(row == answer for answer in self.read_answers):  # one line of a command's output
+            rows, form = "@", '; a JSON value in each line is parse = "lines"'
         shown = {path: value for path, value in _members(row) if path != body}
         common = [
-            (of_send, path)
+            (how, path)
             for answer in self.sent_answers
-            for of_send, value in _members(answer)
-            for path, other in shown.items()
-            if value == other and value != self._from and value != self.text
+            for path, value in shown.items()
+            if value not in (self._from, self.text) and (how := _how(answer, value))
         ]
         common.sort(key=lambda pair: "id" not in pair[1].lower())
-        of_send, id_ = common[0] if common else ("?", "?")
+        of_send, id_ = common[0] if common else ('"?"', "?")
         sender = next((path for path, value in shown.items() if value == self._from and path != id_), None)
         members = {"id": id_, **({"from": sender} if sender else {}), "body": body}
         told = ", ".join(f'{name} = "{path}"' for name, path in members.items())
-        return f'by the text of the letter: [receive] list = "{rows}", message = {{ {told} }}; [send] id = "{of_send}"'
+        return (
+            f'by the text of the letter: [receive] list = "{rows}", message = {{ {told} }}{form}; [send] id = {of_send}'
+        )
 
 
 def _are_three_agents(readers: dict[str, list[str]]) -> None:
@@ -252,6 +262,14 @@ def _members(value: Any, at: str = "") -> Iterator[tuple[str, str]]:
             yield from _members(inner, f"{at}.{_key(name)}".lstrip("."))
     elif isinstance(value, (str, int)) and not isinstance(value, bool):
         yield at or "@", str(value)
+
+
+def _how(answer: Any, value: str) -> str | None:
+    """How a value is taken from an answer: by a path, or by the words before it."""
+    if isinstance(answer, str):
+        found = re.search(rf"(\w+\W{{1,3}}|^)(?<!\w){re.escape(value)}(?!\w)", answer)
+        return f"{{ match = '{re.escape(found[1])}(\\S+)' }}" if found else None
+    return next((f'"{path}"' for path, other in _members(answer) if other == value), None)
 
 
 def _holds(answers: list[Any], text: str) -> bool:
