@@ -35,9 +35,9 @@ BODY_CHARS_MAX, RECEIVE_MAX, WAIT_MS_MAX, TTL_MS_MAX = 1_000_000, 10_000, 60_000
 NOUNS = ("log", "cursor", "lease", "jobs")
 FEATURES = (
     *("ack", "unacked", "page", "arrival", "number", "sender", "key", "broadcast", "self_delivery", "threads"),
-    *("compare_and_append", "wait", "renew", "fencing", "redelivery", "fifo", "attempts", "back"),
+    *("compare_and_append", "wait", "renew", "fencing", "redelivery", "fifo", "attempts", "back", "dead_letter"),
 )
-OTHER_FEATURES = ("consumes", "cumulative_ack", "late_readers", "priority", "dead_letter")
+OTHER_FEATURES = ("consumes", "cumulative_ack", "late_readers", "priority")
 LIMITS = ("unread_max", "body_chars_max", "ttl_ms", "page_max", "attempts_max")
 
 
@@ -82,7 +82,7 @@ class MailboxBus(Face):
     OPTIONS = ("synchronous",)
     NOUNS: tuple[str, ...] = NOUNS
     FEATURES: tuple[str, ...] = (*FEATURES, "synchronous")
-    LIMITS: Mapping[str, int] = {"body_chars_max": BODY_CHARS_MAX}
+    LIMITS: Mapping[str, int] = {"body_chars_max": BODY_CHARS_MAX, "attempts_max": 5}
     DURABILITY = "process-crash"
     METHODS = (
         *("send", "receive", "unacked", "ack", "claim", "renew", "release"),

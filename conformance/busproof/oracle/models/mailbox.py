@@ -225,19 +225,36 @@ class MailboxModel(Model):
             self.row("mailbox.cursor.13" if waiting else "mailbox.cursor.14")
             self.least_s = 0 if waiting else wait_ms / 1000
         shown = waiting[:limit]
+        self.told_of_what_was(agent_id, shown, is_cut=len(waiting) > limit == self.limits.get("page_max"))
         reply: dict[str, Any] = {"messages": self.inbox(agent_id, shown, start, is_sure=is_sure)}
         for entry in shown:
             entry.is_shown = True
         own = self.inboxes[agent_id]
-        if self.has("page"):
-            last = max((own.index(entry) + 1 for entry in shown), default=start)
-            reply["position"] = Cited(self.born(Free, "position"), ("mailbox.cursor.10",))
-            self.positions.append((agent_id, reply["position"].value, last))
-        if self.has("compare_and_append"):
-            used = [one for one, _, sent in self.bases if sent is not None]
-            reply["base"] = Cited(self.born(Unspent, "base", used), ("mailbox.log.13",))
-            self.bases.append((reply["base"].value, len(self.messages), None))
+        self.position_and_base(agent_id, reply, max((own.index(entry) + 1 for entry in shown), default=start))
         return reply
+
+    def position_and_base(self, agent_id: str, reply: dict[str, Any], place: int) -> None:
+        """What the bus tells beside the messages. Scripts know both by name, so both are born on every bus."""
+        position = self.born(Free, "position")
+        base = self.born(Unspent, "base", [one for one, _, sent in self.bases if sent is not None])
+        if self.has("page"):
+            reply["position"] = Cited(position, ("mailbox.cursor.10",))
+            self.positions.append((agent_id, position, place))
+        if self.has("compare_and_append"):
+            reply["base"] = Cited(base, ("mailbox.log.13",))
+            self.bases.append((base, len(self.messages), None))
+
+    def told_of_what_was(self, agent_id: str, shown: list[Entry], *, is_cut: bool) -> None:
+        """The sentences about what was shown before, what is too old, and what did not fit in."""
+        own = self.inboxes[agent_id]
+        if any(one.is_shown for one in shown) and self.has("ack"):
+            self.row("mailbox.cursor.05")
+        if any(one.is_shown for one in own) and self.has("consumes"):
+            self.row("mailbox.cursor.07")
+        if any(self.is_over(self.messages[one.message]) for one in own):
+            self.row("mailbox.log.17")
+        if is_cut:
+            self.row("mailbox.cursor.15")
 
     def register(self, agent_id: str) -> None:
         """An inbox is there from the first receive on."""
@@ -332,6 +349,8 @@ class MailboxModel(Model):
         left = [one for one in own if not one.is_acked and not self.is_over(self.messages[one.message])]
         others = {plain(one.id): ("mailbox.cursor.02",) for one in self.messages}
         others |= {plain(self.messages[one.message].id): ("mailbox.cursor.08",) for one in own}
+        if any(one.is_shown for one in left):
+            self.row("mailbox.cursor.05")
         shown = [self.shown(one) for one in left]
         return {"messages": Inbox(shown, [(number,) for number in range(len(left))], others, {}, "mailbox.cursor.08")}
 
@@ -363,9 +382,9 @@ class MailboxModel(Model):
         self.taken_or_refused("an ack of another's message")
         return {}
 
-    def taken_or_refused(self, what: str) -> None:
+    def taken_or_refused(self, what: str, *options: str) -> None:
         """No promise says what the bus answers; it changes nothing."""
-        if self.choice(what, "is taken", "is refused") == "is refused":
+        if self.choice(what, *(options or ("is taken", "is refused"))) == "is refused":
             self.refuse(ANY_CODE, why=what)
 
     # -- lease
@@ -421,7 +440,7 @@ class MailboxModel(Model):
         """The holder lets go; anybody else changes nothing."""
         if not self.holds(name, agent_id, token):
             self.row("mailbox.lease.03")
-            self.taken_or_refused("a release by somebody who does not hold the name")
+            self.taken_or_refused("a release by somebody who does not hold the name", "is refused", "is taken")
             return {}
         self.row("mailbox.lease.04")
         self.claims[name] = replace(self.claims[name], until_ms=None)

@@ -239,34 +239,52 @@ def _replay(fleet: Fleet, specification: Specification, args: argparse.Namespace
 
 
 def _coverage(fleet: Fleet, specification: Specification, args: argparse.Namespace) -> int:
-    plays = {name: _scripted(fleet, specification, steps) for name, steps in corpus.scripts(args.system).items()}
     kept: dict[str, Program] = {}
-    if args.gather:
-        seeds = range(args.seed, args.seed + (args.calls or 1))
-        plays |= {f"{seed:05}": _invented(fleet, specification, seed, kept) for seed in seeds}
-    try:
-        found = corpus.reached(specification, plays.items())
-    except ImportError as error:
-        print(f"busproof: --coverage needs more packages ({error.name}): pip install coverage", file=sys.stderr)
-        return 2
+    plays: dict[str, corpus.Play] = {}
+    with contextlib.ExitStack() as stack:
+        for suffix, one in _with_variants(fleet, specification, stack).items():
+            told = corpus.scripts(args.system).items()
+            plays |= {f"{name}{suffix}": _scripted(one, specification, steps) for name, steps in told}
+            if args.gather:
+                seeds = range(args.seed, args.seed + (args.calls or 1))
+                plays |= {f"{seed:05}{suffix}": _invented(one, specification, seed, suffix, kept) for seed in seeds}
+        try:
+            found = corpus.reached(specification, plays.items())
+        except ImportError as error:
+            print(f"busproof: --coverage needs more packages ({error.name}): pip install coverage", file=sys.stderr)
+            return 2
     for name in corpus.chosen(found, plays.keys() - kept.keys(), args.at_most) if args.gather else ():
         if name in kept:
             args.gather.mkdir(parents=True, exist_ok=True)
             save(args.gather / f"{name}.jsonl", kept[name].steps)
-    told = figures(specification, found)
-    print(json.dumps(told, indent=2))
+    measured = figures(specification, found)
+    print(json.dumps(measured, indent=2))
     if args.keep:
-        print(f"wrote {evidence.update('coverage', [{'id': args.system, **told}])}")
+        print(f"wrote {evidence.update('coverage', [{'id': args.system, **measured}])}")
     return 0
+
+
+def _with_variants(fleet: Fleet, specification: Specification, stack: contextlib.ExitStack) -> dict[str, Fleet]:
+    """This fleet, and the reference with other promises, each with what its name ends in."""
+    fleets = {"": fleet}
+    for number, program in enumerate(specification.variants, 1):
+        one = Fleet([f"exec:{shlex.quote(sys.executable)} -m {program}"], system=specification.system)
+        fleets[f"-v{number}"] = stack.enter_context(contextlib.closing(one))
+    return fleets
 
 
 def _index(fleet: Fleet, specification: Specification) -> int:
     """Play the corpus, and write its index. 1 if the bus differs from the model."""
-    programs = {
-        name: play(fleet, specification, steps, is_measured=True)
-        for name, steps in corpus.scripts(specification.system).items()
-    }
-    differing = [name for name, program in programs.items() if program.mismatch is not None]
+    programs: dict[str, Program] = {}
+    differing: list[str] = []
+    with contextlib.ExitStack() as stack:
+        fleets = _with_variants(fleet, specification, stack).values()
+        for name, steps in corpus.scripts(specification.system).items():
+            plays = [play(one, specification, steps, is_measured=True) for one in fleets]
+            differing += [name for program in plays if program.mismatch is not None]
+            programs[name] = plays[0]
+            for other in plays[1:]:
+                programs[name].seen.add(other.seen)
     if differing:
         print(f"busproof: the index is not written: the bus differs in {', '.join(differing)}", file=sys.stderr)
         return 1
@@ -279,11 +297,13 @@ def _scripted(fleet: Fleet, specification: Specification, steps: list[Step]) -> 
     return lambda: play(fleet, specification, steps, is_measured=True)
 
 
-def _invented(fleet: Fleet, specification: Specification, seed: int, kept: dict[str, Program]) -> corpus.Play:
+def _invented(
+    fleet: Fleet, specification: Specification, seed: int, suffix: str, kept: dict[str, Program]
+) -> corpus.Play:
     def one() -> Program:
         program = invent(fleet, specification, seed, LENGTH, is_measured=True)
         if program.mismatch is None:
-            kept[f"{seed:05}"] = program
+            kept[f"{seed:05}{suffix}"] = program
         return program
 
     return one
@@ -295,7 +315,7 @@ def figures(specification: Specification, found: corpus.Reached) -> dict[str, An
     got = corpus.pairs_reached(found.pairs) & pairs
     rows = {row.id for row in catalogue(specification.system).values() if row.check}
     return {
-        "scripts": len(found.arcs),
+        "scripts": len(corpus.names(specification.system)),
         "branches": f"{found.arcs_all - len(found.missing)} of {found.arcs_all}",
         "branches left": found.missing,
         "edges": f"{len(edges & found.edges)} of {len(edges)}",

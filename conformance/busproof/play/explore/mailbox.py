@@ -36,7 +36,7 @@ EDGES = (
     *("thread", "reply", "priority", "base", "used base", "largest body", "body too large", "full inbox"),
     *("limit below", "limit at", "position", "old position", "ack of some", "ack of all", "another's message"),
     *("wait", "wait in vain", "late reader", "as another", "restart", "kill", "due - 1 ms", "due", "long ago"),
-    *("held", "another's claim", "old token", "taken", "done", "back", "dead"),
+    *("held", "another's claim", "old token", "done", "back", "dead"),
 )
 
 
@@ -260,6 +260,17 @@ class MailboxGenerator(Drawing):
         return self._step(at, "dead", agent_id=agent, queue=self.r.choice(self.queues))
 
 
+# Sets of promises that together reach all of the model: the smallest, those that exclude each other, the limits.
+PROMISES = (
+    "core",
+    "lease jobs ack",
+    "consumes ack unacked sender",
+    "cumulative_ack ack number",
+    "page arrival number ack broadcast",
+    "priority consumes sender broadcast late_readers self_delivery",
+    "jobs redelivery attempts back dead_letter attempts_max=2 lease renew",
+    "ack arrival key broadcast late_readers unread_max=3 ttl_ms=60000 page_max=2 body_chars_max=40 jobs",
+)
 METHODS = tuple(name for name, method in CONTRACT.methods.items() if method.noun is not None)
 
 
@@ -267,6 +278,7 @@ def _things(method: str, params: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for kind, name in {"agent": "agent_id", "name": "name", "queue": "queue"}.items():
         if type(params.get(name)) is str:
             yield kind, params[name]
+    yield "store", ""
 
 
 def _conditions(model: MailboxModel, called: Called) -> Iterator[str]:
@@ -281,5 +293,14 @@ def _conditions(model: MailboxModel, called: Called) -> Iterator[str]:
 
 
 SPECIFICATION = Specification(
-    "mailbox", MailboxModel, Hand, MailboxGenerator, _things, EDGES, METHODS, needs_clock=False, conditions=_conditions
+    "mailbox",
+    MailboxModel,
+    Hand,
+    MailboxGenerator,
+    _things,
+    EDGES,
+    METHODS,
+    needs_clock=False,
+    conditions=_conditions,
+    variants=tuple(f"refbus.mailbox {words}" for words in PROMISES),
 )

@@ -90,6 +90,7 @@ class Specification:
         default_factory=dict
     )  # a method → where its effect shows
     conditions: Callable[[Any, Called], Iterable[str]] = lambda model, called: ()  # that hold when a call is made
+    variants: tuple[str, ...] = ()  # programs of the reference (python -m …) with other promises, for figures of reach
     programs: int = 10  # of the search, each time that a bus is checked
     answer_s_max: float = 10.0  # guards against a hang alone
 
@@ -171,6 +172,11 @@ class Seen:
     recalls: set[tuple[str, ...]] = field(default_factory=set)  # a call, another's that changed it, the call again
     tags: set[str] = field(default_factory=set)
     rows: set[str] = field(default_factory=set)
+
+    def add(self, other: Seen) -> None:
+        """What another play of the same script reached."""
+        for name in ("pairs", "meetings", "recalls", "tags", "rows"):
+            getattr(self, name).update(getattr(other, name))
 
     @property
     def skipped(self) -> int:
