@@ -149,7 +149,7 @@ def _is_flushed() -> bool:
 
 
 def _run(argv: list[str]) -> int:
-    # Five commands belong to other parts: their own parsers say what they take.
+    # Some commands belong to other parts: their own parsers say what they take.
     if argv and argv[0] in _ELSEWHERE:
         return _run_elsewhere(argv[0], argv[1:])
     args = _parser().parse_args(argv)
@@ -165,6 +165,7 @@ _ELSEWHERE = {
     "audit": ("busspark.cli", "spark"),
     "compact": ("busspark.compact_cli", "spark"),
     "demo": ("busproof.run.demo", ""),
+    "discover": ("busproof.play.discover", ""),
 }
 
 
@@ -250,6 +251,7 @@ def _parser() -> argparse.ArgumentParser:
             "chaos": "kill its processes, fill its disk, then check what is left",
             "audit": "verify recorded histories, with Spark or in Python",
             "compact": "make narrow Parquet streams of histories, for `audit`",
+            "discover": "find the promises that a mailbox appears to keep, each with its evidence",
             "demo": "everything in one to two minutes, on the reference",
         }[name]
         commands.add_parser(name, help=text + (f" (extra {extra})" if extra else ""), add_help=False)

@@ -47,9 +47,13 @@ class Handler(BaseHTTPRequestHandler):
         place = urlsplit(self.path)
         given = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
         query = {name: values[0] for name, values in parse_qs(place.query).items()}
-        with lock:
-            told = answer(self.command, [unquote(part) for part in place.path.split("/")[1:]], query, given)
-        self.send_response(404 if told is None else 200)
+        try:
+            with lock:
+                told = answer(self.command, [unquote(part) for part in place.path.split("/")[1:]], query, given)
+            self.send_response(404 if told is None else 200)
+        except (KeyError, ValueError) as error:
+            told = {"error": f"{error} is missing or wrong"}
+            self.send_response(400)
         self.end_headers()
         self.wfile.write(json.dumps(told).encode())
 
