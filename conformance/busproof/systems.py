@@ -50,6 +50,7 @@ from busproof.play.explore.timeline import SPECIFICATION as TIMELINE_SPECIFICATI
 from busproof.play.explore.topics import SPECIFICATION as TOPICS_SPECIFICATION
 from busproof.play.explore.worker import SPECIFICATION as WORKER_SPECIFICATION
 from busproof.play.scenarios import comms as _comms_scenarios  # noqa: F401  importing them registers them
+from busproof.play.scenarios import mailbox as _mailbox_scenarios  # noqa: F401
 from busproof.play.scenarios import relay as _relay_scenarios  # noqa: F401
 from busproof.play.scenarios import timeline as _timeline_scenarios  # noqa: F401
 from busproof.play.scenarios import topics as _topics_scenarios  # noqa: F401
@@ -166,10 +167,10 @@ register(
     ),
     System(
         CONTRACTS["mailbox"],
-        {},
+        SCENARIOS["mailbox"],
         MAILBOX_WORKLOAD,
         mailbox_facts.SOURCE,
-        {"mail": mail.check, "content": content.check, "lease": mail.check_claims, "work": mail.check_work},
+        {"durable": mail.check, "content": content.check, "lease": mail.check_claims, "work": mail.check_work},
         model=MAILBOX_SPECIFICATION,
     ),
 )

@@ -66,7 +66,7 @@ class HelloReply(Reply):
     nouns: list[Noun] = Field(description="a noun declared here is judged whole")
     features: list[str] = Field(default=[], description="optional abilities, see Features")
     clock: Literal["manual", "wall"] = Field(default="wall", description="manual: clock.set rules its time")
-    durability: Literal["none", "process-crash", "power-loss"] = "process-crash"
+    durability: Literal["process-crash", "power-loss"] = "process-crash"
     limits: dict[str, int] = Field(default={}, description="inline_payload_bytes_max, payload_bytes_max, now_ms_max, …")
 
 

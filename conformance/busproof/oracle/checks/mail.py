@@ -1,4 +1,4 @@
-"""mail, lease and work of `mailbox`: no message is lost, doubled or passed over, judged by what readers are shown.
+"""durable, lease and work of `mailbox`: no message is lost, doubled or passed over, judged by what readers are shown.
 
 There is no final state. A reader's last answer that had room says what is left: a message that was answered before it
 began, and that no ack names, must be in it, or, where reading takes (or the client holds the position), in an answer
@@ -35,7 +35,7 @@ def check(facts: Facts) -> Verdict:
         inbox = _Inbox(reader, own, answers, sent, [one for one in acks if one.holder == reader], facts)
         witnesses += inbox.witnesses()
     unknown = facts.known.unknown_because or not_exercised(sent, acks) or _unread(sent, inboxes)
-    return judged("mail", witnesses, len(sent), unknown)
+    return judged("durable", witnesses, len(sent), unknown)
 
 
 def _unread(sent: list[Appended], inboxes: dict[str, list[Read]]) -> str:

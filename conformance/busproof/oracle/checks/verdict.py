@@ -67,7 +67,7 @@ WHY = {
     "received_from_nobody": "message number {a} of the answer was sent by nobody",
     "received_twice": "an answer of {a} messages holds only {b} different ones",
     "out_of_order": "message number {a} of the answer stands before number {b}, which should come first",
-    # mail and work of mailbox
+    # durable and work of mailbox
     "unseen": "a message whose send was answered was never shown to its reader, who received to the end",
     "gone": "a message was shown, was not acked, and is not in a later answer that had room",
     "passed_over": "a message is in no answer from the first position to the last",

@@ -306,7 +306,7 @@ class MailboxModel(Model):
         lost = {plain(self.messages[one.message].id): self.lost_row(one) for one in own}
         by_order = "mailbox.cursor.12" if self.has("priority") else "mailbox.cursor.03" if self.has("arrival") else ""
         order = by_order if is_sure and by_order else "mailbox.cursor.01"
-        self.row("mailbox.cursor.01")
+        self.row("mailbox.cursor.01", "mailbox.log.04")
         return Inbox([self.shown(one) for one in shown], self.lanes(shown, is_sure=is_sure), others, lost, order)
 
     def lost_row(self, entry: Entry) -> tuple[str, ...]:

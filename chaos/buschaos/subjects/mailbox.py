@@ -1,0 +1,292 @@
+"""`mailbox`, as chaos sees it: a bus that nobody can dump, judged by what its readers are shown."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from buschaos import reading
+from buschaos.operations import WAITS_S, Operation, applicable, tell_time
+from buschaos.plan import Call, Role
+from buschaos.state import Evidence, Problem, Promise, answered, health
+from buschaos.subjects.base import Epilogue, Memory, PeerCall, Repertoire, Subject, Truth
+from busproof.bus.session import Session
+from busproof.contract import HelloReply
+from busproof.contract.common import T0_MS
+from busproof.contract.history import Event
+from busproof.contract.mailbox import CONTRACT
+
+AGENTS = ("alice", "bob", "carol")
+NAMES = ("free", "held", "epilogue")
+HELD_MS, LOOKED_MS = 86_400_000, 60_000
+ALL = 10_000
+READERS = ("reader-1", "reader-2")
+QUEUE = "work"
+
+
+def prepare(alice: Session, bob: Session, hello: HelloReply) -> dict[str, Any]:
+    """Inboxes with messages, one of them acked; a claim; a job that waits and one in alice's hands."""
+
+    def declared(*needs: str) -> bool:
+        return applicable(Operation("", "", "", lambda _: {}, needs), hello)
+
+    for session in (alice, bob):
+        tell_time(session, hello, T0_MS)
+    for agent in AGENTS:
+        alice.call("receive", agent_id=agent)
+    prepared: dict[str, Any] = {}
+    for number in range(4):
+        sent = alice.call("send", to="bob", body=f"message {number}")
+        prepared[f"id {number}"] = sent["id"]
+    if not declared("consumes"):
+        bob.call("receive")
+    if declared("ack") and not declared("consumes"):
+        bob.call("ack", ids=[prepared["id 1"]])
+    if declared("lease"):
+        prepared["token"] = alice.call("claim", name="held", ttl_ms=HELD_MS).get("token")
+    if declared("jobs"):
+        for number in range(2):
+            alice.call("put", queue=QUEUE, body=f"job {number}")
+        job = alice.call("take", queue=QUEUE, visible_ms=HELD_MS)["job"]
+        prepared["job"] = {"queue": QUEUE, "id": job["id"], "receipt": job.get("receipt") or job["id"]}
+    return prepared
+
+
+def shown(session: Session, hello: HelloReply) -> dict[str, Any]:
+    """What waits for each agent, and the names that are held: a stranger tries to take them."""
+    view = "unacked" if "unacked" in hello.features else "receive"
+    waiting = [
+        {"agent": agent, "body": message["body"]}
+        for agent in AGENTS
+        for message in session.call(view, agent_id=agent, **({"limit": ALL} if view == "receive" else {}))["messages"]
+    ]
+    state: dict[str, Any] = {"messages": waiting}
+    if "lease" in hello.nouns:
+        state["held"] = [{"name": name} for name in NAMES if not _is_free(session, name)]
+    return state
+
+
+def _is_free(session: Session, name: str) -> bool:
+    claim = session.call("claim", name=name, agent_id="stranger", ttl_ms=LOOKED_MS)
+    if claim["granted"]:
+        session.call("release", name=name, agent_id="stranger")
+    return bool(claim["granted"])
+
+
+def comparable(state: dict[str, Any], known_ids: set[str], clock: str) -> dict[str, Any]:
+    """As it is shown: it holds nothing of the bus's choice."""
+    return {name: rows for name, rows in state.items() if isinstance(rows, list)}
+
+
+def bodies(method: str, params: dict[str, Any]) -> set[str]:
+    """A message is known by its body: its id is the bus's."""
+    return {params["body"]} if method == "send" else set()
+
+
+def promises(events: Iterable[Event]) -> list[Promise]:
+    """Every message whose send was answered."""
+    return [Promise(asked["body"], None, asked) for asked, event in answered(events) if event.op == "send"]
+
+
+def problems(evidence: Evidence) -> list[Problem]:
+    """Those of the file. What readers were shown is judged by the kit's own checks."""
+    if "died" in evidence.facts:
+        return [Problem("log", evidence.facts["died"])]
+    return list(health(evidence))
+
+
+def inspect(store: Path) -> dict[str, Any]:
+    """SQLite's judgement of the reference's file."""
+    return {"integrity": reading.integrity(store / CONTRACT.store)}
+
+
+def _letter(body: str, **more: Any) -> dict[str, Any]:
+    return {"agent_id": "alice", "to": "bob", "body": body, **more}
+
+
+def _job(prepared: dict[str, Any]) -> dict[str, Any]:
+    return {"agent_id": "alice", **prepared["job"]}
+
+
+def _held(prepared: dict[str, Any]) -> dict[str, Any]:
+    token = {} if prepared["token"] is None else {"token": prepared["token"]}
+    return {"name": "held", "agent_id": "alice", **token}
+
+
+OPERATIONS = (
+    Operation("open", "log", "open", lambda _: {}, empty_store=True),
+    Operation("open again", "log", "open", lambda _: {}),
+    Operation("send", "log", "send", lambda _: _letter("new", key="new"), ("key",)),
+    Operation("send a large one", "log", "send", lambda _: _letter("y" * 20_000, key="large"), ("key",)),
+    Operation("send without a key", "log", "send", lambda _: _letter("new"), lacks=("key",), is_once=True),
+    Operation("ack", "cursor", "ack", lambda p: {"agent_id": "bob", "ids": [p["id 0"], p["id 2"]]}, ("ack",)),
+    Operation("claim", "lease", "claim", lambda _: _free("bob"), ("lease",), says=("granted",), is_once=True),
+    Operation(
+        "renew", "lease", "renew", lambda p: {**_held(p), "ttl_ms": HELD_MS}, ("lease", "renew"), says=("granted",)
+    ),
+    Operation("release", "lease", "release", _held, ("lease",), is_once=True),
+    Operation(
+        "put", "jobs", "put", lambda _: {"agent_id": "alice", "queue": QUEUE, "body": "new"}, ("jobs",), is_once=True
+    ),
+    Operation("take", "jobs", "take", lambda _: _take("bob"), ("jobs",), is_once=True),
+    Operation("done", "jobs", "done", _job, ("jobs",), is_once=True),
+    Operation("back", "jobs", "back", _job, ("jobs", "back"), is_once=True),
+    Operation("close", "log", "close", lambda _: {}),
+)
+
+
+def _free(agent: str) -> dict[str, Any]:
+    return {"name": "free", "agent_id": agent, "ttl_ms": HELD_MS}
+
+
+def _take(agent: str) -> dict[str, Any]:
+    return {"agent_id": agent, "queue": QUEUE, "visible_ms": HELD_MS}
+
+
+PEERS = (
+    PeerCall(
+        "a send by another",
+        "send",
+        lambda _: {"agent_id": "carol", "to": "bob", "body": "peer"},
+        ("send", "send without a key", "ack"),
+    ),
+    PeerCall("a send of the same message", "send", lambda _: _letter("new", key="new"), ("send",), needs=("key",)),
+    PeerCall(
+        "an ack of another message",
+        "ack",
+        lambda p: {"agent_id": "bob", "ids": [p["id 3"]]},
+        ("ack", "send", "send without a key"),
+        needs=("ack",),
+    ),
+    PeerCall("a claim of the same name", "claim", lambda _: _free("carol"), ("claim",), needs=("lease",)),
+    PeerCall("a take by another", "take", lambda _: _take("carol"), ("take", "back"), needs=("jobs",)),
+)
+WAITS = (
+    (
+        Operation(
+            "receive that waits",
+            "cursor",
+            "receive",
+            lambda _: {"agent_id": "carol", "wait_ms": 1000 * WAITS_S},
+            ("wait",),
+        ),
+        PeerCall(
+            "what it waits for",
+            "send",
+            lambda _: {"agent_id": "alice", "to": "carol", "body": "awaited"},
+            ("receive that waits",),
+            ends_a_wait=True,
+        ),
+    ),
+)
+
+
+class Writer(Role):
+    """Sends to both readers, and puts jobs."""
+
+    name = "writer"
+    first = (Call("receive", {}),)
+
+    def draw(self, dice: random.Random, id_: str, has: frozenset[str]) -> Call:
+        """Mostly a message."""
+        if "jobs" in has and dice.random() < 0.15:
+            return Call("put", {"queue": QUEUE, "body": f"job {id_}"}, is_once=True)
+        params = {"to": dice.choice(READERS), "body": f"{id_} {'x' * dice.choice((0, 10, 300, 5000))}".strip()}
+        if "key" in has:
+            return Call("send", {**params, "key": id_})
+        return Call("send", params, is_once=True)
+
+
+class Reader(Role):
+    """Receives, acks some of what it was shown, takes and finishes jobs, holds names."""
+
+    name = "reader"
+    processes = 2
+    reads = True
+    first = (Call("receive", {}),)
+
+    def draw(self, dice: random.Random, id_: str, has: frozenset[str]) -> Call:
+        """Mostly mail."""
+        if "jobs" in has and dice.random() < 0.2:
+            job = {"queue": QUEUE, "visible_ms": HELD_MS}
+            return dice.choice((Call("take", job, is_once=True), Call("done", {"pick": 0}), Call("done", {"pick": 0})))
+        if "lease" in has and dice.random() < 0.1:
+            name = f"name {id_}"  # a name of its own: nobody claims what is theirs already
+            return Call("claim", {"name": name.replace(" ", "-"), "ttl_ms": LOOKED_MS}, is_once=True)
+        if "ack" in has and dice.random() < 0.5:
+            return Call("ack", {"share": dice.random()})
+        return Call("receive", {"limit": dice.choice((1, 5, ALL))})
+
+
+class MailboxMemory(Memory):
+    """The messages that were shown last, and the jobs in hand."""
+
+    def __init__(self) -> None:
+        self._shown: list[str] = []
+        self._jobs: list[dict[str, Any]] = []
+        self._settled: dict[str, Any] = {}
+
+    def fill(self, call: Call) -> dict[str, Any]:
+        """An ack is of a share of what was shown last; done is of a job in hand."""
+        params = dict(call.params)
+        if call.method == "ack":
+            params["ids"] = self._shown[: max(1, round(params.pop("share") * len(self._shown)))] or ["nothing"]
+        elif call.method == "done":
+            self._settled = self._jobs.pop() if self._jobs else self._settled
+            params = self._settled or {"queue": QUEUE, "id": "nothing", "receipt": "nothing"}
+        return params
+
+    def heed(self, call: Call, params: dict[str, Any], reply: dict[str, Any]) -> None:
+        """Ids and receipts."""
+        if call.method == "receive":
+            self._shown = [message["id"] for message in reply["messages"]]
+        elif call.method == "take" and reply["job"] is not None:
+            job = reply["job"]
+            self._jobs.append({"queue": QUEUE, "id": job["id"], "receipt": job.get("receipt") or job["id"]})
+
+
+def read_all(session: Session, told: list[Event]) -> None:
+    """Receive, and ack what can be acked, until nothing is left."""
+    acks = any(event.op == "ack" for event in told)
+    if any(event.op == "take" for event in told):
+        _work_off(session)
+
+    def look() -> list[dict[str, Any]]:
+        return list(session.call("receive", limit=ALL)["messages"])
+
+    for messages in reading.pages(look, itemgetter("id"), "cursor"):
+        if not acks:
+            return
+        session.call("ack", ids=[message["id"] for message in messages])
+
+
+def _work_off(session: Session) -> None:
+    """Take and finish jobs until none waits."""
+
+    def look() -> list[dict[str, Any]]:
+        job = session.call("take", queue=QUEUE, visible_ms=HELD_MS)["job"]
+        return [] if job is None else [job]
+
+    for (job,) in reading.pages(look, itemgetter("id"), "jobs"):
+        session.call("done", queue=QUEUE, id=job["id"], receipt=job.get("receipt") or job["id"])
+
+
+SUBJECT = Subject(
+    Repertoire(OPERATIONS, prepare, bodies, reads=frozenset({"receive", "unacked", "dead"}), peers=PEERS, waits=WAITS),
+    Truth(inspect, comparable, promises, problems),
+    roles=(Writer(), Reader(), Writer(), Reader(), Writer(), Reader(), Writer(), Reader()),
+    memory=MailboxMemory,
+    retried=frozenset({"send"}),
+    expected=frozenset({"BUSY", "NOT_HELD", "MAILBOX_FULL"}),
+    settle=("receive", {"agent_id": "carol"}),
+    id="body",
+    shown=shown,
+    read_all=read_all,
+    epilogue=(
+        Epilogue("send", {"agent_id": "alice", "to": "bob", "body": "epilogue"}),
+        Epilogue("claim", {"name": "epilogue", "agent_id": "bob", "ttl_ms": HELD_MS}, ("lease",)),
+    ),
+)

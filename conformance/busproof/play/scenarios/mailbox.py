@@ -1,0 +1,82 @@
+"""Scenarios of `mailbox`: the limits that a bus declares, each at its own number. All else is the corpus's."""
+
+from __future__ import annotations
+
+import functools
+import time
+
+from busproof.bus.session import Session
+from busproof.play.scenarios.common import definite, said
+from busproof.play.suite import Ctx
+from busproof.play.suite import scenario as any_scenario
+
+scenario = functools.partial(any_scenario, system="mailbox")
+AT_ONCE_MAX = 3_000  # messages that a limit is filled with
+WAITED_MS_MAX = 5_000  # at the machine's own time
+
+
+def _two(ctx: Ctx) -> tuple[Session, Session]:
+    """A sender and a reader, each with an inbox."""
+    ann, bob = ctx.agent("ann"), ctx.agent("bob")
+    for session in (ann, bob):
+        session.call("receive")
+    return ann, bob
+
+
+def _bodies(reader: Session) -> list[str]:
+    return [message["body"] for message in reader.call("receive")["messages"]]
+
+
+@scenario("log.body_limit", needs=("body_chars_max",))
+def body_limit(ctx: Ctx) -> None:
+    """A body of the declared size arrives; one character more is refused, and shown to nobody."""
+    ann, bob = _two(ctx)
+    limit = ctx.hello.limits["body_chars_max"]
+    ann.call("send", to="bob", body="x" * limit)
+    refusal = ann.refusal("send", to="bob", body="x" * (limit + 1))
+    shown = [len(body) for body in _bodies(bob)]
+    is_told = definite(refusal, "BODY_TOO_LARGE")
+    ctx.expect("mailbox.log.16", is_told and shown == [limit], f"of {limit + 1} {said(refusal)}; shown were {shown}")
+
+
+@scenario("log.unread_limit", needs=("unread_max",))
+def unread_limit(ctx: Ctx) -> None:
+    """An inbox takes as many messages as are declared, and no more."""
+    ann, bob = _two(ctx)
+    limit = ctx.hello.limits["unread_max"]
+    if limit > AT_ONCE_MAX:
+        return
+    for number in range(limit):
+        ann.call("send", to="bob", body=f"message {number}")
+    refusal = ann.refusal("send", to="bob", body="one more")
+    is_shown = "one more" in _bodies(bob)
+    ctx.expect("mailbox.log.15", definite(refusal, "MAILBOX_FULL") and not is_shown, f"of one more {said(refusal)}")
+
+
+@scenario("log.age_limit", needs=("ttl_ms",))
+def age_limit(ctx: Ctx) -> None:
+    """A message is shown while it is young. That it is not when it is old is seen where time can pass."""
+    ann, bob = _two(ctx)
+    ttl_ms = ctx.hello.limits["ttl_ms"]
+    ann.call("send", to="bob", body="a message")
+    young, old = _bodies(bob), list[str]()
+    if ctx.hello.clock == "manual":
+        ctx.advance(ttl_ms + 1)
+        old = _bodies(bob)
+    elif ttl_ms <= WAITED_MS_MAX:
+        time.sleep(ttl_ms / 1000 + 0.1)
+        old = _bodies(bob)
+    ctx.expect("mailbox.log.17", young == ["a message"] and old == [], f"young it was {young}, and old {old}")
+
+
+@scenario("cursor.page_limit", needs=("page_max",))
+def page_limit(ctx: Ctx) -> None:
+    """An answer has as many messages as are declared, though more wait and more were asked for."""
+    ann, bob = _two(ctx)
+    limit = ctx.hello.limits["page_max"]
+    if limit >= min(AT_ONCE_MAX, ctx.hello.limits.get("unread_max", AT_ONCE_MAX)):
+        return
+    for number in range(limit + 1):
+        ann.call("send", to="bob", body=f"message {number}")
+    shown = len(bob.call("receive", limit=limit + 1)["messages"])
+    ctx.expect("mailbox.cursor.15", shown == limit, f"page_max is {limit}, and an answer has {shown}")
