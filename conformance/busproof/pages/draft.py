@@ -46,7 +46,8 @@ ARGUMENTS = {  # variable → what the name of its argument looks like; the firs
     "after": r"after|since|cursor|offset",
     "ttl_s": r"ttl|expires|lease|seconds|duration",
     "name": r"resource|path|lock|task_id|^name$",
-    "agent": r"agent|^(me|self|identity|user|owner|holder|worker|\w*nickname|mailbox|inbox)$|_name$",
+    "token": r"token|generation|fenc",
+    "agent": r"agent|recipient|receiver|^(me|self|identity|user|owner|holder|worker|\w*nickname|mailbox|inbox)$|_name$",
 }
 OF = {  # operation → variables that it has
     "join": ("agent",),
@@ -54,8 +55,8 @@ OF = {  # operation → variables that it has
     "receive": ("limit", "after", "agent"),
     "ack": ("ids", "id", "agent"),
     "claim": ("ttl_s", "name", "agent"),
-    "renew": ("ttl_s", "name", "agent"),
-    "release": ("name", "agent"),
+    "renew": ("ttl_s", "name", "token", "agent"),
+    "release": ("name", "token", "agent"),
 }
 USUAL = ("to", "from", "body", "limit", "id", "ids", "name", "ttl_s")  # are given though they are not required
 

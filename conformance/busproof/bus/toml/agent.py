@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -176,6 +177,7 @@ class Agent:
         match name:
             case "send":
                 params = {**params, "from": self._name, "to": self._address(params.get("to"))}
+                params["key_or_new"] = params.get("key") or uuid.uuid4().hex
                 params["reply_to"] = None if params.get("reply_to") is None else id_value(params["reply_to"])
                 answer, _ = self._pages(operation, params)
                 return {"id": self._id(operation, answer), **_given(operation, answer, "n")}
@@ -216,7 +218,10 @@ class Agent:
                 raise Refused(error.code, error.message, definite=error.definite and not number) from error
 
     def _granted(self, operation: Operation, params: dict[str, Any]) -> dict[str, Any]:
+        """A token that is no number stays here: the kit's are numbers that rise."""
+        tokens = self._place.memory.saved(self._agent).get("tokens", {})
         params = {**params, "ttl_s": _seconds(params["ttl_ms"]) if "ttl_ms" in params else None}
+        params.setdefault("token", tokens.get(params["name"]))
         try:
             answer, _ = self._pages(operation, params)
         except Refused as error:
@@ -224,7 +229,10 @@ class Agent:
                 raise
             return {"granted": False}
         granted = True if operation.granted is None else bool(take(operation.granted, answer))
-        return {"granted": granted, **(_given(operation, answer, "token") if granted else {})}
+        told = _given(operation, answer, "token") if granted else {}
+        if not isinstance(told.get("token", 0), int):
+            self._place.memory.save(self._agent, {"tokens": {**tokens, params["name"]: told.pop("token")}})
+        return {"granted": granted, **told}
 
     def _pages(self, operation: Operation, params: dict[str, Any]) -> tuple[Any, list[dict[str, Any]]]:
         """The last answer of an operation, and the messages of all of its pages."""

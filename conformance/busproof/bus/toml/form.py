@@ -19,7 +19,7 @@ from busproof.contract.mailbox import CONTRACT
 
 COMMON = ("agent", "store", "here", "pid", "port", "now", "now_ms", "now_s")
 OF_METHOD = {  # the variables of each operation, beside those of every call
-    "send": ("from", "to", "body", "key", "thread", "reply_to", "priority", "base"),
+    "send": ("from", "to", "body", "key", "key_or_new", "thread", "reply_to", "priority", "base"),
     "receive": ("limit", "after", "wait_ms", "wait_s"),
     "unacked": (),
     "ack": ("id", "ids"),
