@@ -184,6 +184,8 @@ class Agent:
             case "receive":
                 params["wait_s"] = params.get("wait_ms", 0) / 1000
                 answer, rows = self._pages(operation, params)
+                if not self._takes(operation, "limit") and not self._place.form.promises.get("consumes"):
+                    rows = rows[: params.get("limit")]  # a bus without a limit shows the others again
                 return {"messages": rows, **_given(operation, answer, "position", "base", now=params["now"])}
             case "unacked":
                 return {"messages": self._pages(operation, params)[1]}
@@ -207,7 +209,7 @@ class Agent:
 
     def _ack(self, operation: Operation, ids: list[str], params: dict[str, Any]) -> None:
         values = [id_value(one) for one in ids]
-        if "ids" in set(template.names([text for _, text in operation.templates()])):
+        if self._takes(operation, "ids"):
             if values:
                 self._pages(operation, {**params, "ids": values})
             return
@@ -216,6 +218,9 @@ class Agent:
                 self._pages(operation, {**params, "id": value})
             except Refused as error:
                 raise Refused(error.code, error.message, definite=error.definite and not number) from error
+
+    def _takes(self, operation: Operation, variable: str) -> bool:
+        return variable in template.names([text for _, text in operation.templates()])
 
     def _granted(self, operation: Operation, params: dict[str, Any]) -> dict[str, Any]:
         """A token that is no number stays here: the kit's are numbers that rise."""
