@@ -12,9 +12,12 @@ from busproof.pages.report import lines
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-@pytest.mark.parametrize(("path", "lines_max"), [("minimal_python/adapter.py", 40), ("minimal_node/adapter.mjs", 20)])
+@pytest.mark.parametrize(
+    ("path", "lines_max"),
+    [("minimal_python/adapter.py", 40), ("minimal_node/adapter.mjs", 20), ("minimal_node_mailbox/adapter.mjs", 60)],
+)
 def test_the_adapter_is_short(path: str, lines_max: int) -> None:
-    """A complete adapter fits in 40 lines of Python or 20 of Node."""
+    """A complete adapter fits in 40 lines of Python or 20 of Node; a mailbox with its adapter in 60."""
     assert len((EXAMPLES / path).read_text().splitlines()) <= lines_max
 
 
@@ -47,3 +50,32 @@ def test_the_adapter_and_its_bus_are_valid_for_the_core(program: str, path: str,
     assert done.returncode == 0, done.stdout
     report = lines.load(tmp_path / "report.jsonl")
     assert set(report.footer["counts"]) == {"pass", "not-applicable"}
+
+
+SENDS = "(inboxes[p.to] ??= []).push(message);"
+
+
+def _checked(bus: Path, out: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    assert shutil.which("node"), "node is needed for this test (Debian: apt-get install nodejs)"
+    command = ["check", "mailbox", "--bus", f"exec:node {bus}", "--out", str(out), "-j", "1", *more]
+    return subprocess.run([sys.executable, "-m", "busproof", *command], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.nightly
+def test_a_mailbox_that_declares_no_more_than_acks_is_valid(tmp_path: Path) -> None:
+    """On the machine's own time, without a dump."""
+    done = _checked(EXAMPLES / "minimal_node_mailbox/adapter.mjs", tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("seed", [pytest.param(n, marks=pytest.mark.nightly if n > 1 else ()) for n in range(1, 11)])
+def test_the_same_mailbox_that_loses_one_send_in_twenty_is_invalid(tmp_path: Path, seed: int) -> None:
+    """By its history alone, with the least that a bus can declare, ten times in ten."""
+    text = (EXAMPLES / "minimal_node_mailbox/adapter.mjs").read_text()
+    assert SENDS in text
+    lossy = tmp_path / "lossy.mjs"
+    lossy.write_text(text.replace(SENDS, f"if (Math.random() > 0.05) {SENDS}"))
+    done = _checked(lossy, tmp_path / "out", "--only", "mailbox.log.18", "--seed", str(seed))
+    assert done.returncode == 1, done.stdout
+    failed = lines.load(tmp_path / "out" / "report.jsonl").footer["failed"]
+    assert failed == ["mailbox.log.18"]

@@ -92,8 +92,9 @@ class _Inbox:
             if one.addressee == reader or (one.addressee is None and one.sender != reader and joined < one.begin)
         ]
         self.unanswered = sum(one.outcome == "info" and one.addressee in (None, reader) for one in sent)
-        self.asked = {one.key: one for one in acks if one.op == "release" and one.outcome != "fail"}
-        self.done = {one.key: one for one in acks if one.is_final}
+        asked = sorted((one for one in acks if one.op == "release" and one.outcome != "fail"), key=_begin, reverse=True)
+        self.asked = {one.key: one for one in asked}  # the first ack of each
+        self.done = {one.key: one for one in sorted(acks, key=_end, reverse=True) if one.is_final}
         self.may_have_taken = any(one.op == "claim" for one in acks)  # a receive that nobody saw the end of
         self.newest_ms = facts.known.newest_ms or 0
         self.shown: dict[str, list[Read]] = defaultdict(list)
@@ -191,6 +192,14 @@ class _Inbox:
                 _note(here, [one])
             seen.update(str(one.id) for one in fresh)
             ended.append((read.end, fresh))
+
+
+def _begin(one: Hold) -> int:
+    return one.begin
+
+
+def _end(one: Hold) -> int:
+    return one.end
 
 
 def _note(latest: dict[str, Appended], rows: Iterable[Appended]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from busproof.contract.mailbox import CONTRACT
-from busproof.oracle.models.mailbox_parts import Entry, Handed, Inbox, Job, Message, OwnId, Unspent
+from busproof.oracle.models.mailbox_parts import TOO_MANY, Entry, Handed, Inbox, Job, Message, OwnId, Unspent
 from busproof.oracle.models.parts import ANYTHING
 from busproof.oracle.models.spec import ANY_CODE, Above, AnyOrder, Cited, DoesNotApply, Free, Model, Told, plain
 
@@ -32,6 +32,8 @@ class Claim:
     holder: str
     until_ms: int | None
     token: Any
+    was_renewed: bool = False
+    was_named: bool = False  # in a release by another agent
 
 
 class MailboxModel(Model):
@@ -224,9 +226,9 @@ class MailboxModel(Model):
         if wait_ms:
             self.row("mailbox.cursor.13" if waiting else "mailbox.cursor.14")
             self.least_s = 0 if waiting else wait_ms / 1000
-        shown = waiting[:limit]
+        shown, special = waiting[:limit], "mailbox.cursor.13" if wait_ms else "mailbox.cursor.10" if start else ""
         self.told_of_what_was(agent_id, shown, is_cut=len(waiting) > limit == self.limits.get("page_max"))
-        reply: dict[str, Any] = {"messages": self.inbox(agent_id, shown, start, is_sure=is_sure)}
+        reply: dict[str, Any] = {"messages": self.inbox(agent_id, shown, start, special, is_sure=is_sure)}
         for entry in shown:
             entry.is_shown = True
         own = self.inboxes[agent_id]
@@ -265,7 +267,7 @@ class MailboxModel(Model):
             for number, message in enumerate(self.messages):
                 if message.content["to"] is None:
                     self.row("mailbox.log.09")
-                    self.inboxes[agent_id].append(Entry(number))
+                    self.inboxes[agent_id].append(Entry(number, is_late=True))
 
     def place_of(self, agent_id: str, position: Any) -> int:
         """How many entries of the inbox lie before a position that the bus told this agent."""
@@ -288,7 +290,7 @@ class MailboxModel(Model):
             found.sort(key=lambda one: -self.messages[one.message].priority)
         return found
 
-    def inbox(self, agent_id: str, shown: list[Entry], start: int, *, is_sure: bool) -> Inbox:
+    def inbox(self, agent_id: str, shown: list[Entry], start: int, special: str, *, is_sure: bool) -> Inbox:
         """What an answer must hold, and the sentence of everything that it must not hold."""
         own = self.inboxes[agent_id]
         others = {plain(one.id): ("mailbox.cursor.02",) for one in self.messages}
@@ -301,22 +303,28 @@ class MailboxModel(Model):
             elif one.is_shown and self.has("consumes"):
                 row = "mailbox.cursor.07"
             else:
-                row = "mailbox.cursor.10" if place < start else "mailbox.cursor.01"
-            others[plain(message.id)] = (row,)
-        lost = {plain(self.messages[one.message].id): self.lost_row(one) for one in own}
+                row = "mailbox.cursor.10" if place < start else ""
+            others[plain(message.id)] = (row,) if row else TOO_MANY
+        lost = {plain(self.messages[one.message].id): self.lost_row(agent_id, one, special) for one in own}
         by_order = "mailbox.cursor.12" if self.has("priority") else "mailbox.cursor.03" if self.has("arrival") else ""
         order = by_order if is_sure and by_order else "mailbox.cursor.01"
         self.row("mailbox.cursor.01", "mailbox.log.04")
         return Inbox([self.shown(one) for one in shown], self.lanes(shown, is_sure=is_sure), others, lost, order)
 
-    def lost_row(self, entry: Entry) -> tuple[str, ...]:
-        """The sentence that is broken where this entry is missing."""
+    def lost_row(self, reader: str, entry: Entry, special: str) -> tuple[str, ...]:
+        """The sentence that is broken where this entry is missing; `special`: of this kind of receive."""
         message = self.messages[entry.message]
+        if entry.was_named:
+            return ("mailbox.cursor.06",)
+        if special:
+            return (special,)
         if entry.is_shown and self.has("ack") and not self.has("consumes"):
             return ("mailbox.cursor.05",)
-        if message.content["to"] is None:
-            return ("mailbox.log.08", "mailbox.log.01")
-        return ("mailbox.log.01",)
+        if message.sender == reader:
+            return ("mailbox.log.10",)
+        if entry.is_late:
+            return ("mailbox.log.09",)
+        return ("mailbox.log.08", "mailbox.log.01") if message.content["to"] is None else ("mailbox.log.01",)
 
     def lanes(self, shown: list[Entry], *, is_sure: bool) -> list[tuple[Any, ...]]:
         """For each entry its lane: two of one lane come in the order of the list."""
@@ -352,7 +360,8 @@ class MailboxModel(Model):
         if any(one.is_shown for one in left):
             self.row("mailbox.cursor.05")
         shown = [self.shown(one) for one in left]
-        return {"messages": Inbox(shown, [(number,) for number in range(len(left))], others, {}, "mailbox.cursor.08")}
+        lost = {plain(self.messages[one.message].id): ("mailbox.cursor.06",) for one in own if one.was_named}
+        return {"messages": Inbox(shown, [(number,) for number in range(len(left))], others, lost, "mailbox.cursor.08")}
 
     def ack(self, agent_id: str, ids: list[str]) -> dict[str, Any]:
         """These are done, for this agent alone."""
@@ -379,6 +388,9 @@ class MailboxModel(Model):
         if not {plain(one.id) for one in self.messages}.issuperset(ids):
             raise DoesNotApply("an ack of nothing")
         self.row("mailbox.cursor.06")
+        for entries in self.inboxes.values():
+            for one in entries:
+                one.was_named |= plain(self.messages[one.message].id) in ids
         self.taken_or_refused("an ack of another's message")
         return {}
 
@@ -396,7 +408,9 @@ class MailboxModel(Model):
         if held is not None and self.is_live(held):
             if held.holder == agent_id:
                 raise DoesNotApply("a second claim by the holder")
-            return {"granted": Cited(value=False, rows=("mailbox.lease.01",))}
+            row = "mailbox.lease.05" if held.was_renewed else "mailbox.lease.01"
+            row = "mailbox.lease.03" if held.was_named else row
+            return {"granted": Cited(value=False, rows=(row,))}
         row = (
             "mailbox.lease.01" if held is None else "mailbox.lease.04" if held.until_ms is None else "mailbox.lease.02"
         )
@@ -433,13 +447,15 @@ class MailboxModel(Model):
             return {"granted": False}
         self.row("mailbox.lease.05")
         held = self.claims[name]
-        self.claims[name] = replace(held, until_ms=self.now_ms + ttl_ms)
+        self.claims[name] = replace(held, until_ms=self.now_ms + ttl_ms, was_renewed=True)
         return {"granted": True, "token": Told(held.token)} if self.has("fencing") else {"granted": True}
 
     def release(self, name: str, agent_id: str, token: Any = None) -> dict[str, Any]:
         """The holder lets go; anybody else changes nothing."""
         if not self.holds(name, agent_id, token):
             self.row("mailbox.lease.03")
+            if (held := self.claims.get(name)) is not None:
+                held.was_named |= held.holder != agent_id
             self.taken_or_refused("a release by somebody who does not hold the name", "is refused", "is taken")
             return {}
         self.row("mailbox.lease.04")
@@ -481,7 +497,8 @@ class MailboxModel(Model):
         """One of them, from now on in the taker's hands."""
         until_ms, has_attempts = self.now_ms + visible_ms, self.has("attempts")
         handle, receipt = self.born(Free, "job"), self.born(Free, "receipt")
-        return Handed(candidates, jobs, taker, until_ms, handle, receipt, has_attempts)
+        dead = [job for job in jobs if self.is_free(job) and self.is_dead(job)]
+        return Handed(candidates, jobs, dead, taker, until_ms, handle, receipt, has_attempts)
 
     def done(self, agent_id: str, queue: str, id: str, receipt: str) -> dict[str, Any]:
         """It never comes again."""

@@ -10,6 +10,8 @@ from busproof.oracle.models.parts import bare
 from busproof.oracle.models.spec import Difference, Free, Part, differs, held, plain
 from busproof.words import as_json
 
+TOO_MANY = ("mailbox.cursor.01",)  # a message of this inbox that may be shown, and not in this answer
+
 
 class OwnId(Free):
     """A text that is nobody else's id."""
@@ -64,6 +66,8 @@ class Entry:
     message: int
     is_shown: bool = False
     is_acked: bool = False
+    was_named: bool = False  # in an ack by another agent
+    is_late: bool = False  # a broadcast that was sent before this agent came
 
 
 @dataclass(eq=False)
@@ -103,17 +107,25 @@ class Inbox(Part):
             return Difference(path, "a list of messages", as_json(actual)[:300], rows)
         seen = [one["id"] for one in actual]
         wanted = {self._id(place, seen): place for place in range(len(self.value))}
+        strange = [at for at, id_ in enumerate(seen) if id_ not in wanted]
+        of_others = [at for at in strange if self.others.get(seen[at]) != TOO_MANY]
+        missing = [place for id_, place in wanted.items() if id_ not in seen]
+        for at in of_others or ([] if missing else strange):
+            broken = self.others.get(seen[at]) or self._of_nobody(actual[at], seen)
+            return Difference(f"{path}[{at}]", "no such message", as_json(actual[at])[:400], broken)
+        for place in missing:
+            id_ = bare(self.value[place]["id"])
+            told = f"a list without it: {seen!s:.300}"
+            return Difference(path, as_json(self.value[place])[:400], told, self.lost.get(id_, rows))
         for at, id_ in enumerate(seen):
-            if id_ not in wanted:
-                broken = self.others.get(id_, ("mailbox.log.04",))
-                return Difference(f"{path}[{at}]", "no such message", as_json(actual[at])[:400], broken)
             if id_ in seen[:at]:
                 return Difference(f"{path}[{at}]", "each message once", f"{id_} twice", ("mailbox.log.01",))
-        for id_, place in wanted.items():
-            if id_ not in seen:
-                told = f"a list without it: {seen!s:.300}"
-                return Difference(path, as_json(self.value[place])[:400], told, self.lost.get(id_, rows))
         return self._in_order(actual, seen, wanted, path) or self._whole(actual, wanted, path, rows)
+
+    def _of_nobody(self, shown: dict[str, Any], seen: list[str]) -> tuple[str, ...]:
+        """Is it a message that is missing, under another id? Else nobody sent it."""
+        missing = [bare(one["body"]) for one in self.value if bare(one["id"]) not in seen]
+        return ("mailbox.log.03",) if shown.get("body") in missing else ("mailbox.log.04",)
 
     def _id(self, place: int, seen: list[str]) -> Any:
         """The id that this message must have; of one whose send was not answered, the one in its place."""
@@ -158,6 +170,7 @@ class Handed(Part):
 
     candidates: list[Job]
     jobs: list[Job]
+    dead: list[Job]
     taker: str
     until_ms: int
     handle: Free
@@ -200,6 +213,8 @@ class Handed(Part):
             return ("mailbox.jobs.03",)
         if job.taken == 0:
             return ("mailbox.jobs.08",)
+        if job in self.dead:
+            return ("mailbox.jobs.07",)
         return ("mailbox.jobs.02",)
 
     def __repr__(self) -> str:

@@ -1,0 +1,130 @@
+"""Faults of mailbox, cursor."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from plant import fault, rewrite
+
+from refbus.mailbox import bus as module
+from refbus.mailbox.bus import MailboxBus, promising
+
+CONTROL = "log.body_limit"
+
+
+@fault("mailbox.cursor.01")
+def the_newest_first():
+    """Messages come newest first, on a bus without numbers."""
+    rewrite(MailboxBus._waiting, "ORDER BY n", "ORDER BY n DESC")
+    return promising("ack")
+
+
+@fault("mailbox.cursor.02")
+def names_that_begin_alike():
+    """An agent is shown what was sent to agents whose names begin with its own."""
+    rewrite(MailboxBus._waiting, "reader = :reader", "reader LIKE :reader || '%'")
+
+
+@fault("mailbox.cursor.03")
+def one_sender_after_the_other():
+    """Messages come sorted by their senders."""
+    rewrite(MailboxBus._waiting, "ORDER BY n", "ORDER BY sender, n")
+
+
+@fault("mailbox.cursor.04")
+class ForgetsAcks(MailboxBus):
+    """An ack is answered and changes nothing."""
+
+    def ack(self, agent_id: str, ids: Any) -> dict[str, Any]:
+        return {}
+
+
+@fault("mailbox.cursor.04", item="history")
+class UndoesAcks(promising("ack")):  # type: ignore[misc]
+    """An ack that meets another one of its agent is undone: both read, and the later writes what it read."""
+
+    def ack(self, agent_id: str, ids: Any) -> dict[str, Any]:
+        with self.store.snapshot() as tx:
+            acked = tx.rows("SELECT reader, n FROM deliveries WHERE acked")
+        time.sleep(0.02)
+        super().ack(agent_id, ids)
+        with self.store.transaction() as tx:
+            tx.execute("UPDATE deliveries SET acked = 0 WHERE reader != ?", (agent_id,))
+            tx.executemany("UPDATE deliveries SET acked = 1 WHERE reader = ? AND n = ?", acked)
+        return {}
+
+
+@fault("mailbox.cursor.05")
+def shown_once_and_gone():
+    """What was shown does not come again, though it was not acked."""
+    rewrite(MailboxBus._waiting, '"consumes" in self.FEATURES', "True")
+
+
+@fault("mailbox.cursor.06")
+def an_ack_for_all():
+    """An ack of another agent's message is done for that agent."""
+    rewrite(MailboxBus.ack, "WHERE reader = ?1 AND n", "WHERE ?1 = ?1 AND n", "WHERE reader = ?1 AND id", "WHERE id")
+
+
+@fault("mailbox.cursor.07")
+def shown_twice():
+    """What was shown comes again, on a bus that says that reading takes."""
+    rewrite(MailboxBus._waiting, '"consumes" in self.FEATURES', "False")
+    return promising("consumes")
+
+
+@fault("mailbox.cursor.08")
+def what_was_shown_is_acked():
+    """`unacked` lacks what receive has shown."""
+    rewrite(MailboxBus.unacked, "AND NOT acked", "AND NOT acked AND NOT shown")
+
+
+@fault("mailbox.cursor.09")
+def an_ack_of_one_alone():
+    """An ack leaves the earlier messages, on a bus that says it acks them."""
+    rewrite(MailboxBus.ack, '"<="', '"="')
+    return promising("ack", "cumulative_ack")
+
+
+@fault("mailbox.cursor.10")
+def a_page_goes_too_far():
+    """The position after a page lies behind one message more."""
+    rewrite(MailboxBus._received, "position = max([after,", "position = bool(rows) + max([after,")
+
+
+@fault("mailbox.cursor.11")
+def letters_from_oneself():
+    """A reader is told its own name as the sender's."""
+    rewrite(MailboxBus._received, "_shown(row) for", '{**_shown(row), "from_agent": agent_id} for')
+
+
+@fault("mailbox.cursor.12")
+def the_lowest_priority_first():
+    """A lower priority is shown first."""
+    rewrite(MailboxBus._waiting, 'key=lambda row: -row["priority"]', 'key=lambda row: row["priority"]')
+    return promising("priority", "ack")
+
+
+@fault("mailbox.cursor.13", control="history")
+def sleeps_through():
+    """A receive that waits looks once, and sleeps."""
+    rewrite(
+        MailboxBus.receive,
+        "self.store.wait_for(look, wait_ms / 1000) if wait_ms else look()",
+        "look() or time.sleep(wait_ms / 1000) or answer.update(messages=[])",
+    )
+    module.time = time  # type: ignore[attr-defined]
+
+
+@fault("mailbox.cursor.14")
+def never_waits():
+    """A receive answers at once, whatever it was asked to wait."""
+    rewrite(MailboxBus.receive, "self.store.wait_for(look, wait_ms / 1000) if wait_ms else look()", "look()")
+
+
+@fault("mailbox.cursor.15")
+def pages_of_any_size():
+    """An answer has more messages than is declared."""
+    rewrite(MailboxBus._received, 'self.LIMITS.get("page_max", limit)', "limit")
+    return promising("ack", "page_max=2", "body_chars_max=1000")
