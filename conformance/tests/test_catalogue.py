@@ -71,7 +71,8 @@ def test_ids_say_their_noun_and_needs_are_known(system: str) -> None:
         said, noun, number = row.id.split(".")
         assert (said, noun) == (system, row.noun)
         assert number.isdigit()
-        assert set(row.needs) <= {*SYSTEMS[system].contract.features, "clock", "blob", "fork", "limit"}
+        contract = SYSTEMS[system].contract
+        assert set(row.needs) <= {*contract.features, *contract.limits, "clock", "blob", "fork", "limit"}
 
 
 @pytest.fixture(scope="module")

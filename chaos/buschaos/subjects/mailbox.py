@@ -122,6 +122,8 @@ OPERATIONS = (
     Operation("send", "log", "send", lambda _: _letter("new", key="new"), ("key",)),
     Operation("send a large one", "log", "send", lambda _: _letter("y" * 20_000, key="large"), ("key",)),
     Operation("send without a key", "log", "send", lambda _: _letter("new"), lacks=("key",), is_once=True),
+    Operation("receive", "cursor", "receive", lambda _: {"agent_id": "bob"}, lacks=("consumes",), shows=("messages",)),
+    Operation("receive, once", "cursor", "receive", lambda _: {"agent_id": "bob"}, ("consumes",), is_once=True),
     Operation("ack", "cursor", "ack", lambda p: {"agent_id": "bob", "ids": [p["id 0"], p["id 2"]]}, ("ack",)),
     Operation("claim", "lease", "claim", lambda _: _free("bob"), ("lease",), says=("granted",), is_once=True),
     Operation(
@@ -275,7 +277,7 @@ def _work_off(session: Session) -> None:
 
 
 SUBJECT = Subject(
-    Repertoire(OPERATIONS, prepare, bodies, reads=frozenset({"receive", "unacked", "dead"}), peers=PEERS, waits=WAITS),
+    Repertoire(OPERATIONS, prepare, bodies, reads=frozenset({"unacked", "dead"}), peers=PEERS, waits=WAITS),
     Truth(inspect, comparable, promises, problems),
     roles=(Writer(), Reader(), Writer(), Reader(), Writer(), Reader(), Writer(), Reader()),
     memory=MailboxMemory,

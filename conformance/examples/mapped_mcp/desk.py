@@ -41,6 +41,7 @@ def call(tool, given):
         for id_ in given["message_ids"]:
             db.execute("UPDATE messages SET is_confirmed = 1 WHERE id = ? AND recipient = ?", (id_, me))
         return {"confirmed": True}
+    db.rollback()
     db.execute("BEGIN IMMEDIATE")
     state = "is_read" if tool == "read_messages" else "is_confirmed"
     rows = db.execute(f"SELECT id, sender, content FROM messages WHERE recipient = ? AND {state} = 0 ORDER BY id LIMIT ?",
@@ -61,7 +62,7 @@ for line in sys.stdin:
     elif request["method"] == "tools/call":
         try:
             told, failed = json.dumps(call(request["params"]["name"], request["params"].get("arguments", {}))), False
-        except (ValueError, KeyError) as error:
+        except (ValueError, KeyError, sqlite3.Error) as error:
             told, failed = f"{error}", True
         result = {"content": [{"type": "text", "text": told}], "isError": failed}
     else:

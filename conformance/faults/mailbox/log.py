@@ -6,6 +6,8 @@ from typing import Any
 
 from plant import fault, patch, rewrite
 
+from refbus.kernel.db import Database
+from refbus.kernel.errors import DiskFull
 from refbus.mailbox import bus as module
 from refbus.mailbox.bus import MailboxBus, promising
 
@@ -132,6 +134,85 @@ def old_messages_stay():
 def every_seventh_is_out_of_sight():
     """One message in seven is answered, and never shown."""
     rewrite(MailboxBus._waiting, "ORDER BY n", "AND n % 7 != 6 ORDER BY n")
+
+
+@fault("mailbox.log.21", chaos={"points": True, "only": "ack"})
+class AcksOneByOne(MailboxBus):
+    """An ack of several messages is a transaction for each."""
+
+    def ack(self, agent_id: str, ids: Any) -> dict[str, Any]:
+        for id_ in ids:
+            super().ack(agent_id, [id_])
+        return {}
+
+
+@fault("mailbox.log.22", chaos={"kills": 16})
+class StoresLater(MailboxBus):
+    """A send is answered at once, and stored with the next call of its process."""
+
+    late: tuple[Any, ...] | None = None
+
+    def send(self, agent_id: str, body: str, to: str | None = None, **more: Any) -> dict[str, Any]:
+        self._catch_up()
+        sent = super().send(agent_id, body, to, **more)
+        with self.store.transaction() as tx:
+            tx.execute("DELETE FROM deliveries WHERE n = ?", (sent["n"],))
+        self.late = (to, sent["n"])
+        return sent
+
+    def receive(self, *args: Any, **more: Any) -> dict[str, Any]:
+        self._catch_up()
+        return super().receive(*args, **more)
+
+    def close(self) -> None:
+        self._catch_up()
+        super().close()
+
+    def _catch_up(self) -> None:
+        late, self.late = self.late, None
+        if late is not None:
+            with self.store.transaction() as tx:
+                tx.execute("INSERT OR IGNORE INTO deliveries (reader, n) VALUES (?, ?)", late)
+
+
+@fault("mailbox.log.23", chaos={"disk_full": True, "only": "send", "levels": (1, 2, 3), "errors": ()})
+class HidesAFullDisk(MailboxBus):
+    """A send on a full disk is answered as if it had been stored."""
+
+    def send(self, *args: Any, **more: Any) -> dict[str, Any]:
+        try:
+            return super().send(*args, **more)
+        except DiskFull:
+            return {"id": "stored", "n": 1}
+
+
+@fault("mailbox.log.24", chaos={"holds": True, "only": "ack", "against": "an ack of another message"})
+class AcksInTwoSteps(MailboxBus):
+    """An ack reads what is acked, and writes all of it anew: one that came between is undone."""
+
+    def ack(self, agent_id: str, ids: Any) -> dict[str, Any]:
+        with self.store.snapshot() as tx:
+            acked = tx.rows("SELECT n FROM deliveries WHERE reader = ? AND acked", (agent_id,))
+            own = [n for id_ in ids for (n,) in tx.rows("SELECT n FROM messages WHERE id = ?", (id_,))]
+        with self.store.transaction() as tx:
+            tx.execute("UPDATE deliveries SET acked = 0 WHERE reader = ?", (agent_id,))
+            done = [(agent_id, n) for (n,) in acked] + [(agent_id, n) for n in own]
+            tx.executemany("UPDATE deliveries SET acked = 1 WHERE reader = ? AND n = ?", done)
+        return {}
+
+
+@fault("mailbox.log.25", chaos={"power": 60})
+def full_is_normal():
+    """synchronous = FULL changes nothing, and no commit is synced."""
+    import refbus.kernel.store
+
+    class Unsynced(Database):
+        """Every connection is told so."""
+
+        def __init__(self, path: Any, *, synchronous: str = "NORMAL", pragmas: Any = ()) -> None:
+            super().__init__(path, synchronous="NORMAL", pragmas=pragmas)
+
+    patch(refbus.kernel.store, Database=Unsynced)
 
 
 def _changed(**columns: Any) -> Any:

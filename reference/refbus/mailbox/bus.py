@@ -38,7 +38,13 @@ FEATURES = (
     *("compare_and_append", "wait", "renew", "fencing", "redelivery", "fifo", "attempts", "back", "dead_letter"),
 )
 OTHER_FEATURES = ("consumes", "cumulative_ack", "late_readers", "priority")
-LIMITS = ("unread_max", "body_chars_max", "ttl_ms", "page_max", "attempts_max")
+USUAL_LIMITS = {
+    "unread_max": 1_000,
+    "body_chars_max": BODY_CHARS_MAX,
+    "ttl_ms": 30 * 24 * 3_600_000,
+    "page_max": 500,
+    "attempts_max": 5,
+}
 
 
 class BodyTooLarge(BusError):
@@ -82,7 +88,7 @@ class MailboxBus(Face):
     OPTIONS = ("synchronous",)
     NOUNS: tuple[str, ...] = NOUNS
     FEATURES: tuple[str, ...] = (*FEATURES, "synchronous")
-    LIMITS: Mapping[str, int] = {"body_chars_max": BODY_CHARS_MAX, "attempts_max": 5}
+    LIMITS: Mapping[str, int] = USUAL_LIMITS
     DURABILITY = "process-crash"
     METHODS = (
         *("send", "receive", "unacked", "ack", "claim", "renew", "release"),
@@ -359,7 +365,7 @@ def promising(*words: str) -> type[MailboxBus]:
     """
     numbers = {name: int(number) for name, _, number in (word.partition("=") for word in words) if number}
     names = [word for word in words if "=" not in word]
-    if unknown := sorted({*names, *numbers} - {*NOUNS, *FEATURES, *OTHER_FEATURES, *LIMITS, "core"}):
+    if unknown := sorted({*names, *numbers} - {*NOUNS, *FEATURES, *OTHER_FEATURES, *USUAL_LIMITS, "core"}):
         raise ValueError(f"mailbox has no promise {unknown[0]!r}")
 
     class Promising(MailboxBus):

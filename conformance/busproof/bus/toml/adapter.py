@@ -14,6 +14,7 @@ from busproof.bus.base import DoorError, Refused
 from busproof.bus.child import PARTICIPANT
 from busproof.bus.toml.agent import Agent, Place
 from busproof.bus.toml.form import OF_METHOD, Form, Way, declared, load
+from busproof.bus.toml.memory import refused
 
 
 class Adapter:
@@ -53,7 +54,10 @@ class Adapter:
         ways: list[Way] = [self._form]
         if self._form.also and int(os.environ.get(PARTICIPANT, "0")) % 2:
             ways.insert(0, self._form.also)
-        self._places = [Place(self._form, way, self._here, store) for way in ways]
+        try:
+            self._places = [Place(self._form, way, self._here, store) for way in ways]
+        except OSError as error:
+            raise refused(error) from error
         self._places[-1].prepare()
         return {}
 

@@ -17,12 +17,16 @@ from typing import Any
 from busproof.bus.base import Lost, Refused
 from busproof.bus.toml import cli, http, template
 from busproof.bus.toml.answers import NotThere, Take, as_number, id_text, id_value, search, take, take_all
-from busproof.bus.toml.form import Again, Form, Operation, Step, Way, program
+from busproof.bus.toml.form import Again, Failure, Form, Operation, Step, Way, program
 from busproof.bus.toml.host import Guest, Plan
 from busproof.bus.toml.mcp import StdioServer, refused_by_rpc, value_of
 from busproof.bus.toml.memory import Memory
 
 Tool = Callable[[str, dict[str, Any], float], Any]
+USUAL = (  # what SQLite and the system say, if the file says nothing
+    Failure(match="(?i)no space left|disk (is )?full|ENOSPC", code="DISK_FULL"),
+    Failure(match="(?i)database (table )?is locked|SQLITE_BUSY", code="BUSY"),
+)
 NUMBERS = ("n", "priority", "attempt", "token")
 NAMED = {"from": "from_agent", "to": "to_agent"}  # the key of `message` → the contract's
 
@@ -102,7 +106,8 @@ class Place:
         return cli.call(argv, step, values, self.environment(values), str(self.home))
 
     def _meant(self, error: Refused) -> Refused:
-        known = next((one for one in self.form.errors if re.search(one.match, error.message)), None)
+        usual = USUAL if error.code == "REFUSED" else ()
+        known = next((one for one in (*self.form.errors, *usual) if re.search(one.match, error.message)), None)
         return error if known is None else Refused(known.code, error.message, definite=known.definite)
 
     def join(self) -> Guest | None:

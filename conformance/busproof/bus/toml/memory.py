@@ -6,6 +6,7 @@ A file in the store, behind a lock: a copy of the store takes it along, and a ne
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from busproof.bus.base import Refused
 from busproof.bus.toml.form import Names
 
 
@@ -21,13 +23,13 @@ class Memory:
 
     def __init__(self, store: Path, names: Names) -> None:
         self._folder = store / "door"
+        self._folder.mkdir(parents=True, exist_ok=True)
         self._file = self._folder / "memory.json"
         self._names = names
 
     @contextlib.contextmanager
     def new(self) -> Iterator[bool]:
         """Is the store new? After the block it is not; nobody else gets in meanwhile."""
-        self._folder.mkdir(parents=True, exist_ok=True)
         with self._alone() as memory:
             yield not memory["prepared"]
             memory["prepared"] = True
@@ -53,8 +55,11 @@ class Memory:
     def save(self, agent: str, values: dict[str, Any]) -> None:
         """Keep variables of the agent."""
         if {**self.saved(agent), **values} != self.saved(agent):
-            with self._alone() as memory:
-                memory["agents"][agent]["saved"].update(values)
+            try:
+                with self._alone() as memory:
+                    memory["agents"][agent]["saved"].update(values)
+            except Refused as error:  # the bus has answered already
+                raise Refused(error.code, error.message, definite=False) from error
 
     def first_time(self, agent: str, step: str) -> bool:
         """Has the agent not done this step on this store?"""
@@ -92,13 +97,21 @@ class Memory:
     @contextlib.contextmanager
     def _alone(self) -> Iterator[dict[str, Any]]:
         """The memory, to be changed; it is written whole, or not at all."""
-        with (self._folder / "lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            memory = self._read()
-            yield memory
-            new = self._file.with_suffix(".new")
-            with new.open("w", encoding="utf-8") as file:
-                json.dump(memory, file)
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(self._file)
+        try:
+            with (self._folder / "lock").open("a") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                memory = self._read()
+                yield memory
+                new = self._file.with_suffix(".new")
+                with new.open("w", encoding="utf-8") as file:
+                    json.dump(memory, file)
+                    file.flush()
+                    os.fsync(file.fileno())
+                new.replace(self._file)
+        except OSError as error:
+            raise refused(error) from error
+
+
+def refused(error: OSError) -> Refused:
+    """The disk's own refusal of what the door keeps; nothing has been asked of the bus."""
+    return Refused("DISK_FULL" if error.errno == errno.ENOSPC else "IO_ERROR", str(error), definite=True)
