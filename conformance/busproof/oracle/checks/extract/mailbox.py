@@ -138,7 +138,8 @@ def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
 
 def of_run(header: dict[str, Any]) -> Source:
     """Its header says what the bus declares."""
-    declared = as_row(header.get("bus"))
+    hellos = [header.get("bus"), *as_list(header.get("hello"))]  # chaos names its buses, and keeps what they say apart
+    declared = next((row for one in hellos if (row := as_row(one))), {})
     limits, features = as_row(declared.get("limits")), as_list(declared.get("features"))
     page_max = number(limits.get("page_max")) or sys.maxsize
     bus = Bus(frozenset(map(str, features)), number(limits.get("ttl_ms")), page_max)
