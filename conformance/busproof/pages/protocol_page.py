@@ -57,7 +57,7 @@ def page() -> str:
         "A line that is no JSON is answered with `-32700` and id `null`, what is no request with `-32600`, parameters",
         "of the wrong shape with `-32602`; a refusal of the bus is `-32000`, with its code in `data`. Fields of a",
         "reply beyond those listed are allowed and ignored. stdout is the protocol's; words for people go to stderr.",
-        "The processes of a run have different `TZ` and `LC_ALL`, the first a `TZ` 14 hours ahead of UTC, so that local",
+        "The processes of a run have different `TZ` and `LC_ALL`, the first one 14 hours ahead of UTC, so that local",
         "time taken for UTC is seen. `BUSPROOF_PARTICIPANT` numbers them from 0.",
         "",
         "## Methods of every system",
