@@ -95,6 +95,6 @@ def test_one_process_alone_and_a_clock_that_nobody_sets_are_told() -> None:
     try:
         assert why_not("worker", fleet.hello) is None
         assert "no other can call" in (why_not("relay", fleet.hello) or "")
-        assert "clock" in (why_not("worker", fleet.hello.model_copy(update={"clock": "wall"})) or "")
+        assert "clock" in (why_not("comms", fleet.hello.model_copy(update={"clock": "wall"})) or "")
     finally:
         fleet.close()

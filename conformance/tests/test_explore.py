@@ -23,7 +23,6 @@ from busproof.play.explore.script import Step, Unresolved, call, changed, copied
 from busproof.play.explore.search import Program, invent, play
 from busproof.play.explore.shrink import shrink
 from busproof.play.explore.stage import Seen
-from busproof.run.runner import run_item
 from busproof.systems import SYSTEMS
 
 SPECIFICATION = SYSTEMS["worker"].model
@@ -159,20 +158,6 @@ def test_another_choice_where_the_seed_is_silent_is_recognised_and_followed(flee
     dialects: dict[str, str] = {}
     assert play(fleet_of("lease_ends_late"), SPECIFICATION, steps, dialects).mismatch is None
     assert dialects == {"worker.lease.07": "live"}
-
-
-@pytest.mark.parametrize(
-    "mutant",
-    [
-        pytest.param("dead_for_all", marks=pytest.mark.nightly),  # three times as long as the others
-        "payloads_are_null",
-        pytest.param("batches_take_no_room", marks=pytest.mark.nightly),  # half a minute of choices that might be
-        "time_of_the_first_ack",
-    ],
-)
-def test_the_corpus_fails_the_rows_of_a_broken_branch(fleet_of: Callable[..., Fleet], mutant: str) -> None:
-    rows = {result.requirement: result.outcome for result in run_item(fleet_of(mutant), "corpus")}
-    assert set(rows.values()) & {"fail", "warn"}
 
 
 def test_the_command_says_what_it_found_and_what_next(

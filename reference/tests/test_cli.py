@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,7 +53,8 @@ def test_claims_and_presence(run: Run) -> None:
     """With tokens, states and heartbeats."""
     (claim,) = run("claim", "--as", "alice", "t1")
     assert claim["token"] == 1
-    assert run("renew", "--as", "alice", "--token", "2", "t1") == [{"renewed": False}]
+    assert run("claim", "--as", "bob", "t1", code=1) == [{"claimed": False}]
+    assert run("renew", "--as", "alice", "--token", "2", "t1", code=1) == [{"renewed": False}]
     assert run("release", "--as", "alice", "t1") == [{"released": True}]
     run("heartbeat", "--as", "alice", "working", "--task", "t1", "--progress", "0.5")
     assert run("liveness")[0]["agents"][0]["state"] == "ALIVE"
@@ -60,7 +63,7 @@ def test_claims_and_presence(run: Run) -> None:
     assert run("state", "w1") == [{"worker": "w1", "state": "WORKING"}]
     assert [row["payload"]["to"] for row in run("status")] == ["WORKING", "ASSIGNED"]
     assert run("dead-letters", "--as", "alice") == []
-    assert run("redrive", "--as", "alice", "1") == [{"redriven": False}]
+    assert run("redrive", "--as", "alice", "1", code=1) == [{"redriven": False}]
 
 
 def test_a_payload_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,3 +177,78 @@ def test_a_link_to_itself_and_no_port_are_refused_without_a_traceback(
         with pytest.raises(SystemExit) as caught:
             cli.main(["topics", "web", "--port", port])
         assert caught.value.code == 2
+
+
+def refbus(store: Path, *words: str) -> list[str]:
+    """The command line of a program that runs by itself."""
+    return [sys.executable, "-m", "refbus.cli", "worker", "--store", str(store), *words]
+
+
+def eventually(look: Callable[[], Any]) -> Any:
+    """The finding, once there is one."""
+    deadline = time.monotonic() + 30
+    while not (seen := look()):
+        assert time.monotonic() < deadline, "it did not come"
+        time.sleep(0.01)
+    return seen
+
+
+def test_a_task_is_held_while_its_command_runs(tmp_path: Path) -> None:
+    """Renewed beyond its lease, released at the end, with the exit code of the command."""
+    store = tmp_path / "store"
+    held = subprocess.Popen(
+        refbus(store, "--lease-ms", "900", "hold", "--as", "a", "t", "--", "sh", "-c", "read x; exit 7"),
+        stdin=subprocess.PIPE,
+    )
+    with WorkerBus(eventually(lambda: store.is_dir() and store)) as bus:
+        eventually(lambda: [beat for beat in bus.liveness()["agents"] if beat["current_task"] == "t"])
+        time.sleep(1.5)
+        assert not bus.try_claim_task("t", "b")
+        held.communicate(b"\n")
+        assert held.returncode == 7
+        assert bus.try_claim_task("t", "b")
+    refused = subprocess.run(refbus(store, "hold", "--as", "a", "t", "--", "true"), check=False, capture_output=True)
+    assert (refused.returncode, refused.stdout) == (1, b'{"claimed": false}\n')
+
+
+def test_a_command_that_holds_a_task_gets_the_signal(tmp_path: Path) -> None:
+    """And the task is free afterwards."""
+    held = subprocess.Popen(
+        refbus(tmp_path, "hold", "--as", "a", "t", "--", "sh", "-c", "echo on; exec sleep 60"), stdout=subprocess.PIPE
+    )
+    assert held.stdout is not None and held.stdout.readline() == b"on\n"
+    held.terminate()
+    held.communicate()
+    assert held.returncode == 128 + signal.SIGTERM
+    with WorkerBus(tmp_path) as bus:
+        assert bus.try_claim_task("t", "b")
+
+
+def test_a_heart_beats_while_a_process_lives(tmp_path: Path) -> None:
+    """Which may be any program."""
+    watched = subprocess.Popen(["sleep", "60"])
+    beats = subprocess.Popen(
+        refbus(tmp_path, "heartbeat", "--as", "a", "--every", "0.05", "--while", str(watched.pid), "working")
+    )
+    with WorkerBus(tmp_path) as bus:
+        first = eventually(
+            lambda: [agent["ts_ms"] for agent in bus.liveness()["agents"] if agent["status"] == "working"]
+        )
+        eventually(lambda: [agent["ts_ms"] for agent in bus.liveness()["agents"]] > first)
+    watched.kill()
+    watched.wait()
+    assert beats.wait(30) == 0
+
+
+def test_an_export_follows_the_log(tmp_path: Path) -> None:
+    """As `tail -f bus.jsonl` wants it."""
+    follows = subprocess.Popen(refbus(tmp_path, "export", "--follow"), stdout=subprocess.PIPE)
+    try:
+        with WorkerBus(tmp_path) as bus:
+            bus.publish("a", {"type": "task_done", "id": "m1"})
+            eventually(lambda: (tmp_path / "bus.jsonl").exists() and "m1" in (tmp_path / "bus.jsonl").read_text())
+            bus.publish("a", {"type": "task_done", "id": "m2"})
+            eventually(lambda: "m2" in (tmp_path / "bus.jsonl").read_text())
+    finally:
+        follows.kill()
+        follows.communicate()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ QUEUE = "work"
 
 
 def prepare(alice: Session, bob: Session, hello: HelloReply) -> dict[str, Any]:
-    """Inboxes with messages, one of them acked; a claim; a job that waits and one in alice's hands."""
+    """Inboxes with messages, one of them acked; a claim; a job that waits and two in alice's hands."""
 
     def declared(*needs: str) -> bool:
         return applicable(Operation("", "", "", lambda _: {}, needs), hello)
@@ -48,16 +48,17 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> dict[str, Any]:
     if declared("lease"):
         prepared["token"] = alice.call("claim", name="held", ttl_ms=HELD_MS).get("token")
     if declared("jobs"):
-        for number in range(2):
+        for number in range(3):
             alice.call("put", queue=QUEUE, body=f"job {number}")
-        job = alice.call("take", queue=QUEUE, visible_ms=HELD_MS)["job"]
-        prepared["job"] = {"queue": QUEUE, "id": job["id"], "receipt": job.get("receipt") or job["id"]}
+        for name in ("job to do", "job to give back"):
+            job = alice.call("take", queue=QUEUE, visible_ms=HELD_MS)["job"]
+            prepared[name] = {"queue": QUEUE, "id": job["id"], "receipt": job.get("receipt") or job["id"]}
     return prepared
 
 
 def shown(session: Session, hello: HelloReply) -> dict[str, Any]:
     """What waits for each agent, and the names that are held: a stranger tries to take them."""
-    view = "unacked" if "unacked" in hello.features else "receive"
+    view = "unacked" if {"consumes", "unacked"} <= set(hello.features) else "receive"
     waiting = [
         {"agent": agent, "body": message["body"]}
         for agent in AGENTS
@@ -107,8 +108,8 @@ def _letter(body: str, **more: Any) -> dict[str, Any]:
     return {"agent_id": "alice", "to": "bob", "body": body, **more}
 
 
-def _job(prepared: dict[str, Any]) -> dict[str, Any]:
-    return {"agent_id": "alice", **prepared["job"]}
+def _job(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return lambda prepared: {"agent_id": "alice", **prepared[name]}
 
 
 def _held(prepared: dict[str, Any]) -> dict[str, Any]:
@@ -129,13 +130,13 @@ OPERATIONS = (
     Operation(
         "renew", "lease", "renew", lambda p: {**_held(p), "ttl_ms": HELD_MS}, ("lease", "renew"), says=("granted",)
     ),
-    Operation("release", "lease", "release", _held, ("lease",), is_once=True),
+    Operation("release", "lease", "release", _held, ("lease",), is_once=True, again=("NOT_HELD",)),
     Operation(
         "put", "jobs", "put", lambda _: {"agent_id": "alice", "queue": QUEUE, "body": "new"}, ("jobs",), is_once=True
     ),
     Operation("take", "jobs", "take", lambda _: _take("bob"), ("jobs",), is_once=True),
-    Operation("done", "jobs", "done", _job, ("jobs",), is_once=True),
-    Operation("back", "jobs", "back", _job, ("jobs", "back"), is_once=True),
+    Operation("done", "jobs", "done", _job("job to do"), ("jobs",), is_once=True, again=("NOT_HELD",)),
+    Operation("back", "jobs", "back", _job("job to give back"), ("jobs", "back"), is_once=True, again=("NOT_HELD",)),
     Operation("close", "log", "close", lambda _: {}),
 )
 

@@ -7,7 +7,7 @@ from typing import Any
 from plant import fault, patch, rewrite
 
 from refbus.kernel.db import Database
-from refbus.kernel.errors import DiskFull
+from refbus.kernel.errors import BusError, DiskFull
 from refbus.mailbox import bus as module
 from refbus.mailbox.bus import MailboxBus, promising
 
@@ -175,15 +175,15 @@ class StoresLater(MailboxBus):
                 tx.execute("INSERT OR IGNORE INTO deliveries (reader, n) VALUES (?, ?)", late)
 
 
-@fault("mailbox.log.23", chaos={"disk_full": True, "only": "send", "levels": (1, 2, 3), "errors": ()})
-class HidesAFullDisk(MailboxBus):
-    """A send on a full disk is answered as if it had been stored."""
+@fault("mailbox.log.23", chaos={"disk_full": True, "only": "send", "levels": (0, 1, 2, 3), "errors": ()})
+class HasNoWordForAFullDisk(MailboxBus):
+    """A send on a full disk is refused as if it were a fault of the program."""
 
     def send(self, *args: Any, **more: Any) -> dict[str, Any]:
         try:
             return super().send(*args, **more)
-        except DiskFull:
-            return {"id": "stored", "n": 1}
+        except DiskFull as error:
+            raise BusError(str(error)) from error
 
 
 @fault("mailbox.log.24", chaos={"holds": True, "only": "ack", "against": "an ack of another message"})

@@ -219,7 +219,7 @@ class LoadsTextForValues(WorkerBus):
         return {"content": str(super().load_blob(ref)["content"])}
 
 
-@fault("worker.blob.06", control="log.fields", item="corpus")
+@fault("worker.blob.06", control="log.fields", item="corpus:blobs_mended")
 def mended_by_size():
     """A blob's size decides whether it is whole: other bytes of the same number stay when it is saved again."""
     _save = blob.blob.save
@@ -250,7 +250,7 @@ def names_without_sync():
     patch(files, sync_folder=lambda path: None)
 
 
-@fault("worker.blob.06", control="log.fields", item="corpus")
+@fault("worker.blob.06", control="log.fields", item="corpus:blobs_mended")
 def never_mended():
     """A blob that is damaged stays damaged when its content is saved again."""
     _save = blob.blob.save

@@ -151,7 +151,7 @@ def last_writer_wins():
     patch(states.States, _present_state=as_believed)
 
 
-@fault("worker.presence.15", "worker.log.66", item="corpus")
+@fault("worker.presence.15", "worker.log.66", item="corpus:races")
 class LooksThenActs(WorkerBus):
     """A transition looks at the present state before it takes the lock."""
 

@@ -1,4 +1,4 @@
-"""`refbus SYSTEM COMMAND`: a bus from the shell. One line of JSON for each result; errors go to stderr, exit 1.
+"""`refbus SYSTEM COMMAND`: a bus from the shell. One line of JSON for each result; errors go to stderr.
 
 A system is a module here: HELP, EPILOG, its own options (`add_options`), its commands (`add_commands`,
 `common.Commands`) and its bus (`open_bus`). All that they share stands in this file and in `common`.
@@ -16,8 +16,10 @@ from refbus import __version__
 from refbus.cli import comms, relay, timeline, topics, worker
 from refbus.cli.common import Commands
 from refbus.kernel.errors import BusError
+from refbus.kernel.verdict import Verdict
 
 SYSTEMS = {"worker": worker, "comms": comms, "relay": relay, "timeline": timeline, "topics": topics}
+EXIT_CODES = "Exit code: 0 done; 1 an error, or a claim, renewal, release, redrive or validation that was not granted."
 EXTRAS = {"nats": "nats", "prometheus_client": "relay", "watchfiles": "relay"}  # the extra of each module; others: web
 
 
@@ -26,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     try:
         with SYSTEMS[arguments.system].open_bus(arguments) as bus:
-            arguments.run(bus, arguments)
+            reply = arguments.run(bus, arguments)
             sys.stdout.flush()
     except BusError as error:
         print(f"refbus: {error.code}: {error}", file=sys.stderr)
@@ -44,12 +46,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("refbus: interrupted", file=sys.stderr)
         return 130
-    return 0
+    return reply if type(reply) is int else int(isinstance(reply, Verdict) and not reply)
 
 
 def parser() -> argparse.ArgumentParser:
     """Of all systems and their commands."""
-    top = argparse.ArgumentParser(prog="refbus", description="The reference buses of busproof.")
+    top = argparse.ArgumentParser(prog="refbus", description="The reference buses of busproof.", epilog=EXIT_CODES)
     top.add_argument("--version", action="version", version=f"refbus {__version__}")
     systems = top.add_subparsers(metavar="SYSTEM", dest="system", required=True)
     for name, system in SYSTEMS.items():

@@ -23,7 +23,7 @@ class Commands:
         self._commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
     def add(
-        self, name: str, run: Callable[[Any, Any], None], says: str, *, takes_agent: bool = True, views: bool = False
+        self, name: str, run: Callable[[Any, Any], Any], says: str, *, takes_agent: bool = True, views: bool = False
     ) -> argparse.ArgumentParser:
         """A command that calls `run(bus, arguments)`; `--as` names who acts. One that only `views` makes no store."""
         added = self._commands.add_parser(name, help=says, description=says)
@@ -77,9 +77,10 @@ def said(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def print_one(reply: Any) -> None:
-    """One result, one line."""
+def print_one(reply: Any) -> Any:
+    """One result, one line. A command that returns it exits 1 if it is a verdict that says no."""
     print(json.dumps(reply, default=repr), flush=True)
+    return reply
 
 
 def print_all(rows: list[Any]) -> None:

@@ -127,8 +127,8 @@ def _respond(bus: CommsBus, arguments: Any) -> None:
     print_one(bus.send_response(original, payload, arguments.artifact, arguments.agent, arguments.id))
 
 
-def _validate(bus: CommsBus, arguments: Any) -> None:
-    print_one(bus.validate_message(read_json("message", arguments.message)))
+def _validate(bus: CommsBus, arguments: Any) -> Any:
+    return print_one(bus.validate_message(read_json("message", arguments.message)))
 
 
 # -- receiving
@@ -173,8 +173,8 @@ def _subscriptions(bus: CommsBus, arguments: Any) -> None:
     print_one(bus.get_subscribed_channels(arguments.agent))
 
 
-def _claim(bus: CommsBus, arguments: Any) -> None:
-    print_one(bus.claim_message(arguments.agent, arguments.id))
+def _claim(bus: CommsBus, arguments: Any) -> Any:
+    return print_one(bus.claim_message(arguments.agent, arguments.id))
 
 
 def _complete(bus: CommsBus, arguments: Any) -> None:
@@ -185,8 +185,8 @@ def _dead_letters(bus: CommsBus, arguments: Any) -> None:
     print_all(bus.dead_letters()["dead_letters"])
 
 
-def _redrive(bus: CommsBus, arguments: Any) -> None:
-    print_one(bus.redrive(arguments.id))
+def _redrive(bus: CommsBus, arguments: Any) -> Any:
+    return print_one(bus.redrive(arguments.id))
 
 
 # -- presence

@@ -105,7 +105,7 @@ def _run(bus: RelayBus, arguments: Any) -> None:
         if arguments.port is not None:
             port = stack.enter_context(serving(bus, service, arguments.port))
             print_one({"metrics": f"http://127.0.0.1:{port}/metrics", "health": f"http://127.0.0.1:{port}/health"})
-        until_signal(service, signal.signal, signal.SIGTERM, signal.SIGINT)
+        until_signal(service, signal.signal, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def _scan(bus: RelayBus, _arguments: Any) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 from pathlib import Path
 from typing import Any
 
 from refbus.cli.common import PAYLOAD_HELP, Commands, a_path, made, print_all, print_one, read_json, said
+from refbus.cli.hold import hold
+from refbus.kernel import process
 from refbus.kernel.errors import InvalidArgument
 from refbus.worker.bus import WorkerBus
+from refbus.worker.heartbeat import Heartbeat
 from refbus.worker.store import DB_NAME
 from refbus.worker.tail import Tail
 
@@ -32,6 +36,9 @@ KEY_BYTES_MIN = 32  # as many as the hash has (RFC 2104)
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Where the store is, and how messages are signed."""
     parser.add_argument("--store", type=a_path, default=Path(".worker-state"), metavar="DIR", help="the agents' folder")
+    parser.add_argument("--lease-ms", type=int, metavar="MS", help="how long a claim lasts (default: 60 s)")
+    parser.add_argument("--unread-max", type=int, metavar="N", help="refuse messages to who has so many unread ones")
+    parser.add_argument("--deliveries-max", type=int, metavar="N", help="given so often, a message is a dead letter")
     keys = parser.add_mutually_exclusive_group()
     keys.add_argument("--signing-key-file", type=Path, metavar="FILE", help="sign and verify messages with its keys")
     keys.add_argument("--signing-key", metavar="HEX", help="one key, for a machine of your own: everybody can see it")
@@ -45,6 +52,7 @@ def open_bus(arguments: Any) -> WorkerBus:
         signing_key=keys[0] if keys else None,
         verifying_keys=keys[1:],
         synchronous=arguments.synchronous,
+        **said(lease_ms=arguments.lease_ms, unread_max=arguments.unread_max, deliveries_max=arguments.deliveries_max),
     )
 
 
@@ -78,10 +86,12 @@ def add_commands(commands: Commands) -> None:
     poll.add_argument("--wait-ms", type=int, default=0, help="wait for a first message")
     commands.add("ack", _ack, "everything up to SEQ is processed").add_argument("seq", type=int)
     _add_claims(commands)
-    beat = commands.add("heartbeat", _heartbeat, "say once that an agent lives")
+    beat = commands.add("heartbeat", _heartbeat, "say that an agent lives, once or for as long as it does")
     beat.add_argument("status", choices=("idle", "working", "blocked"))
     beat.add_argument("--task")
     beat.add_argument("--progress", type=float)
+    beat.add_argument("--every", type=float, metavar="SECONDS", help="and again, until --while ends")
+    beat.add_argument("--while", type=int, dest="pid", metavar="PID", help="beat while this process lives")
     _add_views(commands)
     commands.add("redrive", _redrive, "put a dead letter back in front of its agent").add_argument("seq", type=int)
     commands.add("dead-letters", _dead_letters, "messages that were given up", views=True)
@@ -91,7 +101,8 @@ def add_commands(commands: Commands) -> None:
     transition.add_argument("to_state")
     commands.add("state", _state, "a worker's state", takes_agent=False, views=True).add_argument("worker")
     commands.add_plain("liveness", "liveness", "who is alive, stale, dead")
-    commands.add_plain("export", "export_to_jsonl", "bring bus.jsonl up to date")
+    export = commands.add("export", _export, "bring bus.jsonl up to date", takes_agent=False, views=True)
+    export.add_argument("--follow", action="store_true", help="and keep it so")
     commands.add_plain("archive", "archive", "move out what everybody has processed, and vacuum")
     commands.add_plain("dump", "dump", "every table, and an integrity check")
 
@@ -107,6 +118,9 @@ def _add_claims(commands: Commands) -> None:
         claim.add_argument("task")
         if name != "claim":
             claim.add_argument("--token", type=int, help="the fencing token of your grant")
+    held = commands.add("hold", hold, "run a command while a task is claimed: renew, beat, release, pass its exit code")
+    held.add_argument("task")
+    held.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", type=str)
 
 
 def _add_views(commands: Commands) -> None:
@@ -143,13 +157,29 @@ def _ack(bus: WorkerBus, arguments: Any) -> None:
     print_one(bus.ack(arguments.agent, arguments.seq))
 
 
-def _claim(bus: WorkerBus, arguments: Any) -> None:
+def _claim(bus: WorkerBus, arguments: Any) -> Any:
     token = {} if arguments.method == "try_claim_task" else {"token": arguments.token}
-    print_one(getattr(bus, arguments.method)(arguments.task, arguments.agent, **token))
+    return print_one(getattr(bus, arguments.method)(arguments.task, arguments.agent, **token))
 
 
 def _heartbeat(bus: WorkerBus, arguments: Any) -> None:
-    print_one(bus.heartbeat(arguments.agent, arguments.status, arguments.task, arguments.progress))
+    said_by = (arguments.status, arguments.task, arguments.progress)
+    if arguments.every is None:
+        print_one(bus.heartbeat(arguments.agent, *said_by))
+        return
+    watched = None if arguments.pid is None else process.find(arguments.pid)
+    with Heartbeat(bus, arguments.agent, interval_ms=round(1000 * arguments.every)) as heart:
+        heart.update(*said_by)
+        while arguments.pid is None or (watched is not None and process.find(arguments.pid) == watched):
+            time.sleep(min(1.0, arguments.every))
+
+
+def _export(bus: WorkerBus, arguments: Any) -> None:
+    tail = Tail(bus, back=0)
+    print_one(bus.export_to_jsonl())
+    if arguments.follow:
+        for _ in tail.messages():
+            bus.export_to_jsonl()
 
 
 def _search(bus: WorkerBus, arguments: Any) -> None:
@@ -165,8 +195,8 @@ def _tail(bus: WorkerBus, arguments: Any) -> None:
         print_one(message)
 
 
-def _redrive(bus: WorkerBus, arguments: Any) -> None:
-    print_one(bus.redrive(arguments.agent, arguments.seq))
+def _redrive(bus: WorkerBus, arguments: Any) -> Any:
+    return print_one(bus.redrive(arguments.agent, arguments.seq))
 
 
 def _dead_letters(bus: WorkerBus, arguments: Any) -> None:

@@ -19,6 +19,7 @@ from refbus.kernel.rules import delivery
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.rules.delivery import Delivery
 from refbus.kernel.transaction import Transaction
+from refbus.kernel.verdict import verdict
 
 ERROR_CHARS_MAX = 65_536
 
@@ -68,17 +69,18 @@ class Leases:
         with self.store.transaction() as tx:
             row = tx.row(_CLAIMABLE, {"id": message_id, "agent": agent_id, "now": iso.text(tx.now_us)})
             if row is None:
-                return {"claimed": False}
+                return verdict(Claimed(claimed=False))
             state = State(*row)
             before = self.delivery_of(tx, message_id, agent_id, state)
             if not delivery.may_claim(before, tx.now_us):
-                return {"claimed": False}
+                return verdict(Claimed(claimed=False))
             after = delivery.claimed(before, tx.now_us, self.store.visibility_ms)
             self.store_delivery(tx, message_id, agent_id, after, None)
             if not state.is_broadcast:
                 self._take(tx, message_id, agent_id, state, after)
             self.audit.record(tx, "claimed", agent_id, message_id, delivery_count=after.delivery_count)
-        return {"claimed": True, "delivery_count": after.delivery_count, "visible_at": iso.text(after.visible_at_us)}
+        visible_at = iso.text(after.visible_at_us)
+        return verdict(Claimed(claimed=True, delivery_count=after.delivery_count, visible_at=visible_at))
 
     def complete_message(
         self, message_id: str, error: str | None = None, agent_id: str | None = None, delivery_count: int | None = None

@@ -17,6 +17,7 @@ from refbus.kernel import iso, jsontext
 from refbus.kernel.errors import BusError, IdConflict
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.transaction import Transaction
+from refbus.kernel.verdict import verdict
 
 TTL_S = 3600
 TTL_URGENT_S = 300
@@ -86,7 +87,7 @@ class Log:
     def validate_message(self, message: Any) -> Validated:
         """Hold a message against the envelope's schema: is it valid, and all that is wrong with it."""
         valid, errors = envelopes.validate_message(message)
-        return {"valid": valid, "errors": errors}
+        return verdict(Validated(valid=valid, errors=errors))
 
     def cleanup_expired_messages(self) -> CleanedUp:
         """Remove messages past their TTL, except those that are being processed; make due ones pending again."""

@@ -18,6 +18,7 @@ from refbus.kernel.errors import BusError, IdConflict, InvalidArgument, NotFound
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.rules import retry
 from refbus.kernel.transaction import Transaction
+from refbus.kernel.verdict import verdict
 
 ATTEMPTS_MAX = 100
 BASE_DELAY_S_MAX = 3600.0
@@ -79,11 +80,11 @@ class Retries:
         with self.store.transaction() as tx:
             row = tx.row("SELECT original_message FROM dead_letter_queue WHERE id = ?", (id,))
             if row is None:
-                return {"redriven": False}
+                return verdict(Redriven(redriven=False))
             message = _whole(row[0])
             agent_id = message["to_agent"] or _agent_of(id, message["id"])
             if not _make_way(tx, message["id"], agent_id):
-                return {"redriven": False}
+                return verdict(Redriven(redriven=False))
             tx.execute("DELETE FROM dead_letter_queue WHERE id = ?", (id,))
             tx.execute(
                 "DELETE FROM message_deliveries WHERE message_id = ? AND agent_id = ?", (message["id"], agent_id)
@@ -92,7 +93,7 @@ class Retries:
             self.log.remove_expired(tx, message["id"])
             self.put_back(tx, message, agent_id)
             self.audit.record(tx, "redriven", agent_id, message["id"])
-        return {"redriven": True}
+        return verdict(Redriven(redriven=True))
 
     def put_back(self, tx: Transaction, message: dict[str, Any], agent_id: str | None) -> None:
         """A broadcast that is still there lives on, for all; one that is gone comes back for this agent alone."""

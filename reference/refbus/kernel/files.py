@@ -71,17 +71,17 @@ def read_whole(path: Path, bytes_max: int) -> bytes:
 
 
 def existing_folder(name: str, value: Path | str) -> Path:
-    """The argument `name` as a path, if it is the absolute one of a folder that is there."""
-    if not isinstance(value, str | Path) or "\0" in str(value):
+    """The argument `name` as an absolute path, if it is a folder that is there."""
+    if not isinstance(value, str | Path) or not str(value) or "\0" in str(value):
         raise InvalidArgument(f"{name} must be the path of a folder")
     folder = Path(value)
     try:
         is_folder = folder.is_dir()
     except (OSError, ValueError):
         is_folder = False
-    if not folder.is_absolute() or not is_folder:
-        raise InvalidArgument(f"{name} must be the absolute path of a folder that exists: {str(value)!a:.200}")
-    return folder
+    if not is_folder:
+        raise InvalidArgument(f"{name} must be the path of a folder that exists: {str(value)!a:.200}")
+    return folder.absolute()
 
 
 def make_folder(path: Path) -> None:

@@ -11,13 +11,14 @@ import time
 from collections.abc import Callable
 
 from refbus.kernel.errors import BusError
+from refbus.kernel.stop import Stop
 from refbus.relay import tree
 from refbus.relay.bus import RelayBus
 from refbus.relay.names import SUFFIX
 
 log = logging.getLogger("refbus.relay.service")
 GAP_S = 0.01  # between passes, however much is written
-PAUSE_S_MAX = 5.0  # after passes that failed
+PAUSE_S_FIRST, PAUSE_S_MAX, DOUBLINGS = 0.1, 5.0, 6  # after passes that failed
 _STEP_MS, _DEBOUNCE_MS = 5, 20
 
 
@@ -26,7 +27,7 @@ class Service:
 
     def __init__(self, bus: RelayBus, *, watch: bool = True) -> None:
         self._bus, self._watch = bus, watch
-        self._stop, self._wake = threading.Event(), threading.Event()
+        self._stop = Stop()
         self._last_good = time.monotonic()
 
     def run(self) -> None:
@@ -37,13 +38,13 @@ class Service:
         log.info("started", extra={"root": str(self._bus.store.root)})
         failures = 0
         while not self._stop.is_set():
-            self._wake.clear()
+            self._stop.hush()
             try:
                 self._bus.scan()
             except BusError as error:
-                failures += 1
                 log.error("pass_failed", extra={"code": error.code, "error": str(error)})
-                self._stop.wait(min(PAUSE_S_MAX, 0.05 * 2**failures))
+                self._stop.pause(min(PAUSE_S_MAX, PAUSE_S_FIRST * 2**failures))
+                failures = min(failures + 1, DOUBLINGS)
                 continue
             failures, self._last_good = 0, time.monotonic()
             self._rest()
@@ -54,7 +55,6 @@ class Service:
     def stop(self) -> None:
         """End after the pass that is under way. A signal handler may call it."""
         self._stop.set()
-        self._wake.set()
 
     def health(self) -> tuple[bool, float]:
         """Is it well, and how many seconds ago was the last good pass?"""
@@ -66,9 +66,9 @@ class Service:
         interval_s = self._bus.store.config.scan_interval_ms / 1000
         waits_ms = self._bus.scanner.next_ms
         if waits_ms is not None and waits_ms / 1000 < interval_s:
-            self._stop.wait(max(GAP_S, waits_ms / 1000))
+            self._stop.pause(max(GAP_S, waits_ms / 1000))
         else:
-            self._wake.wait(interval_s)
+            self._stop.wait(interval_s)
 
     def _look_out(self) -> None:
         """Wake the loop when a message file appears in an outbox."""
@@ -89,7 +89,7 @@ class Service:
                 ignore_permission_denied=True,
                 raise_interrupt=False,
             ):
-                self._wake.set()
+                self._stop.ring()
         except (OSError, RuntimeError) as error:  # the limit on watches, a folder that went
             log.warning("no_watch", extra={"error": str(error)})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from refbus.kernel.rules import lease
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.transaction import Transaction
+from refbus.kernel.verdict import verdict
 from refbus.worker.replies import Claimed, Released, Renewed
 from refbus.worker.store import Store
 
@@ -24,7 +25,7 @@ class Claims:
         with self._store.transaction() as tx:
             claim = self.claim(tx, task_id)
             if not lease.may_take(claim, tx.now_ms):
-                return {"claimed": False}
+                return verdict(Claimed(claimed=False))
             token = lease.next_token(self._latest_token(tx, task_id))
             lease_until_ms = tx.now_ms + self._store.lease_ms
             tx.execute(
@@ -35,26 +36,26 @@ class Claims:
                 (task_id, agent_id, tx.now_ms, lease_until_ms),
             )
             tx.execute("INSERT OR REPLACE INTO task_tokens (task_id, token) VALUES (?, ?)", (task_id, token))
-        return {"claimed": True, "token": token, "lease_until_ms": lease_until_ms}
+        return verdict(Claimed(claimed=True, token=token, lease_until_ms=lease_until_ms))
 
     def renew_claim(self, task_id: str, agent_id: str, token: int | None = None) -> Renewed:
         """Extend the lease. Allowed after expiry while nobody retook it (W9). Errors: INVALID_ARGUMENT."""
         _check_names(task_id, agent_id, token)
         with self._store.transaction() as tx:
             if not lease.may_keep(self.claim(tx, task_id), agent_id, token):
-                return {"renewed": False}
+                return verdict(Renewed(renewed=False))
             lease_until_ms = tx.now_ms + self._store.lease_ms
             tx.execute("UPDATE task_claims SET lease_until_ms = ? WHERE task_id = ?", (lease_until_ms, task_id))
-        return {"renewed": True, "lease_until_ms": lease_until_ms}
+        return verdict(Renewed(renewed=True, lease_until_ms=lease_until_ms))
 
     def release_claim(self, task_id: str, agent_id: str, token: int | None = None) -> Released:
         """Give the task back. Somebody else's claim stays untouched. Errors: INVALID_ARGUMENT."""
         _check_names(task_id, agent_id, token)
         with self._store.transaction() as tx:
             if not lease.may_keep(self.claim(tx, task_id), agent_id, token):
-                return {"released": False}
+                return verdict(Released(released=False))
             tx.execute("DELETE FROM task_claims WHERE task_id = ?", (task_id,))
-        return {"released": True}
+        return verdict(Released(released=True))
 
     def claim(self, tx: Transaction, task_id: str) -> lease.Claim | None:
         """The task's claim, live or over."""

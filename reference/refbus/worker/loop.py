@@ -7,10 +7,10 @@ message ends it at once.
 from __future__ import annotations
 
 import logging
-import threading
 
 from refbus.kernel.errors import BusError
 from refbus.kernel.rules import retry
+from refbus.kernel.stop import Stop
 from refbus.worker.bus import WorkerBus
 from refbus.worker.retry import Handler
 
@@ -22,11 +22,11 @@ class Loop:
 
     def __init__(self, bus: WorkerBus, agent_id: str, handler: Handler, *, limit: int = 100) -> None:
         self._bus, self._agent_id, self._handler, self._limit = bus, agent_id, handler, limit
-        self._stopping = threading.Event()
+        self._stopping = Stop()
         self.interval_ms = retry.POLL_ACTIVE_MS
 
     def run(self) -> None:
-        """Process until `stop` is called, from the handler or from another thread."""
+        """Process until `stop` is called: from the handler, from another thread, or from a signal handler."""
         wait_ms = 0.0
         while not self._stopping.is_set():
             wait_ms = self.step(wait_ms)
@@ -47,12 +47,12 @@ class Loop:
             )
         except BusError as fault:
             log.warning("%s could not go on: %s: %s", self._agent_id, fault.code, fault)
-            self._stopping.wait(retry.POLL_ACTIVE_MS / 1000)
+            self._stopping.pause(retry.POLL_ACTIVE_MS / 1000)
             return self._pause(found=False)
         if failed is not None:
             log.error("failed to process %s: %r", failed, error)
             # The message is still there, so a wait would end at once: this pause is a real one.
-            self._stopping.wait(retry.POLL_ACTIVE_MS / 1000)
+            self._stopping.pause(retry.POLL_ACTIVE_MS / 1000)
         return self._pause(found=bool(handled) or failed is not None)
 
     def _pause(self, *, found: bool) -> float:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from refbus.kernel.errors import InvalidArgument, after_a_part
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.rules import retry
+from refbus.kernel.verdict import verdict
 from refbus.worker.archive import bring_back
 from refbus.worker.cursor import Cursors
 from refbus.worker.reader import Reader
@@ -106,9 +107,9 @@ class Redelivery:
         with self._store.transaction() as tx:
             key = (agent_id, seq)
             if not tx.execute("DELETE FROM dead_letters WHERE agent_id = ? AND seq = ?", key).rowcount:
-                return {"redriven": False}
+                return verdict(Redriven(redriven=False))
             tx.execute("INSERT OR REPLACE INTO redriven (agent_id, seq) VALUES (?, ?)", key)
-        return {"redriven": True}
+        return verdict(Redriven(redriven=True))
 
     def _count_delivery(self, agent_id: str, seq: int) -> bool:
         """Count one more delivery; True: it had too many already and is a dead letter now."""

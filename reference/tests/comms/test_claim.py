@@ -231,3 +231,11 @@ def test_a_stranger_may_claim_what_is_due_again(
     clock.set(T0_MS + 121_000)
     bus.cleanup_expired_messages()
     assert bus.claim_message("bob", sent)["delivery_count"] == 2
+
+
+def test_a_claim_that_was_not_granted_is_false(bus: CommsBus, send: Send) -> None:
+    """The seed's function returns a bool, and its agents write `if claim_message(…)`."""
+    message_id = send()
+    assert bus.claim_message("bob", message_id)
+    assert not bus.claim_message("bob", message_id)
+    assert not bus.validate_message({})

@@ -109,7 +109,7 @@ def test_health_of_one_and_of_all(run: Run) -> None:
 def test_a_message_that_fails_three_times_is_listed_and_redriven(run: Run, tmp_path: Path) -> None:
     """A process has no clock to set: the file says that the retry delays are over."""
     run("send", "--as", "alice", "--to", "bob", "--id", M1, "note")
-    assert run("redrive", M1) == [{"redriven": False}]
+    assert run("redrive", M1, code=1) == [{"redriven": False}]
     for status in ("failed", "failed", "dead"):
         assert run("claim", "--as", "bob", M1)[0]["claimed"]
         assert run("complete", "--error", "boom", M1) == [{"status": status}]
@@ -152,7 +152,7 @@ def test_artifacts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_judgements_without_a_message(run: Run) -> None:
     """An envelope's faults, a breaker's answers."""
-    assert run("validate", "{}")[0]["valid"] is False
+    assert run("validate", "{}", code=1)[0]["valid"] is False
     assert run("breaker", '[{"at_ms": 0, "event": "call"}, {"at_ms": 1, "event": "failure"}]') == [
         {"state": "closed", "admitted": True},
         {"state": "closed", "admitted": None},

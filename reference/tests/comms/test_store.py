@@ -102,9 +102,9 @@ def test_a_table_of_another_shape_is_somebody_elses(store: Path) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("root", ["relative", "/nowhere/at/all", "/etc/passwd", "a\0b", 5, None])
+@pytest.mark.parametrize("root", ["/nowhere/at/all", "/etc/passwd", "a\0b", 5, None])
 def test_a_project_is_a_folder_that_exists(root: Any) -> None:
-    """By its absolute path."""
+    """Named by its path."""
     with pytest.raises(InvalidArgument):
         CommsBus(root)
 
@@ -139,3 +139,10 @@ def test_the_seeds_tables_and_indexes_are_there_to_the_letter(bus: CommsBus) -> 
         "idx_agent_channels",
     }
     pristine.close()
+
+
+@pytest.mark.parametrize("option", ["retry_jitter", "rate_capacity", "rate_refill_per_s"])
+def test_an_option_out_of_range_is_refused_when_the_bus_is_opened(tmp_path: Path, option: str) -> None:
+    """And not in the first pause that it would make endless, or negative."""
+    with pytest.raises(InvalidArgument, match=option):
+        CommsBus(tmp_path, **{option: -1.0})

@@ -20,6 +20,10 @@ import pytest
 
 from refbus import cli
 from refbus.kernel import msgfile
+from refbus.kernel.errors import BusError
+from refbus.kernel.stop import Stop
+from refbus.relay.bus import RelayBus
+from refbus.relay.service import Service
 
 AGENT = Path(__file__).parents[2] / "examples" / "relay_agent.sh"
 PATIENCE_S = 30
@@ -228,3 +232,33 @@ def test_the_shell_agent_needs_nothing_but_the_folder(run: Run, start: Start, ro
     words = ["bash", str(AGENT), "boss", "thanks"]
     said = subprocess.run(words, env=env, check=True, capture_output=True, text=True).stdout
     assert said.endswith("TO: sheila\n\nwell done") and list(inbox.iterdir()) == []
+
+
+@pytest.mark.parametrize("last", [300, pytest.param(1_000, marks=pytest.mark.nightly)])
+def test_a_signal_at_any_place_of_the_loop_ends_it(tmp_path: Path, last: int) -> None:
+    """Also while the main thread waits: a handler that needs a lock would wait for itself."""
+    signalled = Path(__file__).parent / "signalled.py"
+    done = subprocess.run(
+        [sys.executable, str(signalled), str(tmp_path), "1", str(last)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_day_of_failed_passes_is_survived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pause after each, of 5 s at most, as long as the trouble lasts."""
+    pauses: list[float] = []
+
+    def fails(_: RelayBus) -> None:
+        raise BusError("no room")
+
+    def passes(stop: Stop, pause_s: float) -> None:
+        pauses.append(pause_s)
+        if sum(pauses) > 24 * 60 * 60:
+            stop.set()
+
+    monkeypatch.setattr(RelayBus, "scan", fails)
+    monkeypatch.setattr(Stop, "pause", passes)
+    with RelayBus(tmp_path) as bus:
+        Service(bus, watch=False).run()
+    assert pauses == sorted(pauses)
+    assert (pauses[0], pauses[-1]) == (0.1, 5.0)

@@ -47,7 +47,7 @@ def test_every_line_of_a_body_is_quoted(body: str) -> None:
     for result in (hit, {key: value for key, value in hit.items() if key != "content_markdown"}):
         assert len(told(text.of("messages_search", {"count": 1, "mode": "fts", "results": [result]}))) == 2
     closed = {"topic_id": "t", "closed_at": 1.0, "close_reason": body}
-    assert told(text.of("topic_close", closed)) == ["Topic t is closed since 1.0. reason:"]
+    assert told(text.of("topic_close", closed)) == ["Topic t is closed since 1970-01-01 00:00:01 UTC. reason:"]
 
 
 @given(names)

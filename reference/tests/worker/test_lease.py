@@ -129,3 +129,14 @@ def test_a_lock_that_is_not_released_is_an_error_and_not_somebody_elses_claim(
             bus.try_claim_task("t1", "alice")
     assert caught.value.definite
     assert bus.try_claim_task("t1", "alice")["claimed"]
+
+
+def test_a_reply_is_as_true_as_it_says(bus: WorkerBus) -> None:
+    """The seed's functions return a bool, and its readers write `if bus.try_claim_task(…)`."""
+    assert bus.try_claim_task("t", "a")
+    assert not bus.try_claim_task("t", "b")
+    assert not bus.renew_claim("t", "b")
+    assert bus.renew_claim("t", "a")
+    assert bus.release_claim("t", "a")
+    assert not bus.release_claim("t", "a")
+    assert not bus.redrive("a", 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import sqlite3
+import subprocess
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -161,11 +162,20 @@ def test_what_is_no_database_is_corrupt(store: Path, open_bus: OpenBus) -> None:
         open_bus()
 
 
-@pytest.mark.parametrize("folder", ["relative", "/nonexistent/folder", "", "/etc/passwd", "\0", "/tmp/\0", 5, None])
-def test_a_store_is_an_absolute_path_of_a_folder(folder: Any) -> None:
-    """That exists."""
+@pytest.mark.parametrize("folder", ["/nonexistent/folder", "", "/etc/passwd", "\0", "/tmp/\0", 5, None])
+def test_a_store_is_the_path_of_a_folder_that_exists(folder: Any) -> None:
+    """An absolute one, or one in the working folder."""
     with pytest.raises(InvalidArgument):
         WorkerBus(folder)
+
+
+def test_a_store_in_the_working_folder_stays_there(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after the program goes elsewhere."""
+    monkeypatch.chdir(store.parent)
+    with WorkerBus(store.name) as bus:
+        monkeypatch.chdir("/")
+        bus.publish("a", {"type": "task_done"})
+    assert (store / "bus.db").exists()
 
 
 def test_a_name_too_long_for_the_system_is_no_folder() -> None:
@@ -252,3 +262,14 @@ def test_a_store_that_cannot_be_written_is_a_definite_error(store: Path, monkeyp
     with pytest.raises(IoError) as caught:
         WorkerBus(store)
     assert caught.value.definite
+
+
+def test_git_takes_the_export_of_a_store_and_nothing_else(store: Path) -> None:
+    """Seed 000 ignores the database, and reads the diffs of its export."""
+    subprocess.run(["git", "init", "--quiet", store.parent], check=True)
+    with WorkerBus(store) as bus:
+        bus.publish("a", {"type": "task_done", "payload": "x" * 5000})
+        bus.export_to_jsonl()
+    subprocess.run(["git", "add", "."], cwd=store, check=True)
+    added = subprocess.run(["git", "ls-files"], cwd=store, check=True, capture_output=True, text=True).stdout
+    assert added.splitlines() == ["bus.jsonl"]

@@ -148,7 +148,7 @@ class _Inbox:
             if not self.shown.get(id_):
                 if not (self._takes() and self.may_have_taken):
                     yield Witness((one.end, last.end), "unseen", of=id_)
-            elif self._is_acked_with_another(one, last):
+            elif not last.with_own or self._is_acked_with_another(one, last):
                 continue
             else:
                 kind = "gone" if last.ack_through is None else "passed_over"

@@ -95,12 +95,14 @@ def integer(what: str, value: object, low: int = 0, high: int = INT64_MAX) -> in
     return value
 
 
-def number(what: str, value: object) -> float:
+def number(what: str, value: object, low: float = -math.inf, high: float = math.inf) -> float:
     """A finite number; True is none."""
     if type(value) is int:
         value = float(integer(what, value, -INT64_MAX - 1))
     if type(value) is not float or not math.isfinite(value):
         raise InvalidArgument(f"{what} must be a finite number, not {_kind(value)}")
+    if not low <= value <= high:
+        raise InvalidArgument(f"{what} must lie between {low} and {high}")
     return value
 
 

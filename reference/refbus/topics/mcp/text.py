@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 from refbus.topics.shown import line, name, quoted, title
@@ -25,12 +26,24 @@ def _ping(reply: Reply) -> Iterable[str]:
     yield f"pong (spec {reply['spec_version']}, package {reply['package_version']})"
 
 
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _moment(seconds: float) -> str:
+    """Unix seconds as a person in Greenwich reads them."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (TypeError, ValueError, OverflowError, OSError):  # another program's
+        return line(str(seconds))
+
+
 def _topic(reply: Reply) -> Iterable[str]:
     yield f"Topic {title(reply['name'])}: topic_id={reply['topic_id']} status={reply['status']}"
 
 
 def _topics(reply: Reply) -> Iterable[str]:
-    yield f"{len(reply['topics'])} topics"
+    yield _counted(len(reply["topics"]), "topic")
     yield from _shortened(
         f"- {title(topic['name'])}: topic_id={topic['topic_id']} status={topic['status']}" for topic in reply["topics"]
     )
@@ -38,7 +51,7 @@ def _topics(reply: Reply) -> Iterable[str]:
 
 def _closed(reply: Reply) -> Iterable[str]:
     has_reason = reply["close_reason"] is not None
-    yield f"Topic {reply['topic_id']} is closed since {reply['closed_at']}.{' reason:' if has_reason else ''}"
+    yield f"Topic {reply['topic_id']} is closed since {_moment(reply['closed_at'])}.{' reason:' if has_reason else ''}"
     if has_reason:
         yield _body(reply["close_reason"])
 
@@ -50,7 +63,7 @@ def _joined(reply: Reply) -> Iterable[str]:
 
 
 def _presence(reply: Reply) -> Iterable[str]:
-    yield f"{reply['count']} peers synced in the last {reply['window_seconds']} s"
+    yield f"{_counted(reply['count'], 'peer')} synced in the last {reply['window_seconds']} s"
     yield from _shortened(
         f"- {name(peer['agent_name'])}: {peer['age_seconds']:.1f} s ago, has read up to {peer['last_seq']}"
         for peer in reply["peers"]
@@ -62,7 +75,7 @@ def _cursor(reply: Reply) -> Iterable[str]:
 
 
 def _found(reply: Reply) -> Iterable[str]:
-    yield f"{reply['count']} results ({reply['mode']})"
+    yield f"{_counted(reply['count'], 'result')} ({reply['mode']})"
     for result in reply["results"]:
         yield f"- {title(result['topic_name'])} (topic_id={result['topic_id']}) {_header(result)}"
         yield _body(result.get("content_markdown", result["snippet"]))

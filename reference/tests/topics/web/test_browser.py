@@ -24,7 +24,7 @@ TALK: list[tuple[str, dict[str, Any]]] = [
     ("lead", {"content_markdown": TASKS}),
     ("bob", {"content_markdown": "Which grammar?", "message_type": "question"}),
     ("lead", {"content_markdown": "```python\nassert parse('a')\n```\n\n> as in the seed", "message_type": "answer"}),
-    ("carol", {"content_markdown": "Is CI red for you as well?", "message_type": "question"}),
+    ("carol", {"content_markdown": "Is CI red for you as well? " + "/tmp/parser" * 40, "message_type": "question"}),
 ]
 
 
@@ -99,6 +99,10 @@ def test_no_column_is_narrower_than_its_words(browser: Browser, peers: dict[str,
     assert topic("document.querySelectorAll('.body table td').length") == 2
     assert topic("document.querySelector('.reply').textContent") == "↩ 2"
     assert "carol" in topic("document.querySelector('#aside ul').textContent")
+    search = browser.open(f"http://127.0.0.1:{port}/search?q=red", width=width)
+    search.wait_for("document.querySelectorAll('mark').length > 0")
+    assert search("document.documentElement.scrollWidth <= innerWidth")
+    search.picture(f"search-{width}.png")
     topic.picture(f"topic-{width}.png")
     topic.dark()
     topic.picture(f"topic-dark-{width}.png")

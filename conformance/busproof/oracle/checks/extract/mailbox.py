@@ -3,7 +3,8 @@
 Three kinds of lanes: messages (""), claims of names, and each queue of jobs. A receive is a read; it `is_moving` where
 reading takes. An ack is a release of a message after which it is not shown again (`Hold.is_final`); it is `granted`
 where it acks all before it, too. Where the client holds the position, a read tells the position that was asked for
-(`ack_through`) and the one that was answered (`after`), as numbers.
+(`ack_through`) and the one that was answered (`after`), as numbers. Where the history does not tell what the bus
+declares, a read is not `with_own`: it may have taken what it shows.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Bus:
     features: frozenset[str] = frozenset()
     ttl_ms: int | None = None
     page_max: int = sys.maxsize
+    is_told: bool = False
 
 
 def of_call(call: Call, bus: Bus = Bus()) -> Iterator[Fact]:
@@ -86,7 +88,7 @@ def _received(call: Call, bus: Bus) -> Iterator[Fact]:
     rows = [as_row(row) for row in as_list(call.reply.get("messages"))]
     limit, takes = min(number(call.params.get("limit")) or LIMIT, bus.page_max), "consumes" in bus.features
     asked, told = _position(call.params.get("after")), _position(call.reply.get("position"))
-    yield Read(MAIL, call.agent, call.begin, call.end, len(rows), limit, told, takes, asked, True)
+    yield Read(MAIL, call.agent, call.begin, call.end, len(rows), limit, told, takes, asked, bus.is_told)
     for place, row in enumerate(rows):
         id_, to = text(row.get("id")), text(row.get("to_agent"))
         sender, seq = text(row.get("from_agent")), number(row.get("n"))
@@ -138,11 +140,10 @@ def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
 
 def of_run(header: dict[str, Any]) -> Source:
     """Its header says what the bus declares."""
-    hellos = [header.get("bus"), *as_list(header.get("hello"))]  # chaos names its buses, and keeps what they say apart
-    declared = next((row for one in hellos if (row := as_row(one))), {})
+    declared = as_row(header.get("bus")) or as_row(next(iter(as_list(header.get("hello"))), None))
     limits, features = as_row(declared.get("limits")), as_list(declared.get("features"))
     page_max = number(limits.get("page_max")) or sys.maxsize
-    bus = Bus(frozenset(map(str, features)), number(limits.get("ttl_ms")), page_max)
+    bus = Bus(frozenset(map(str, features)), number(limits.get("ttl_ms")), page_max, bool(declared))
     return replace(SOURCE, of_call=partial(of_call, bus=bus))
 
 
