@@ -39,12 +39,14 @@ _EXAMPLES = {
     "doctor": """\
   busproof doctor --bus 'exec:python my-adapter/adapter.py'
   busproof doctor --bus sqlite:/path/to/bus.db                        a copy of it is read""",
-    "init": "  busproof init worker python my-adapter",
+    "init": """\
+  busproof init worker python my-adapter
+  busproof init mailbox --from 'mcp:my-server'                        a bus.toml, and no code""",
     "replay": f"  busproof replay {_REPORT} worker.lease.12",
     "verify-report": f"  busproof verify-report {_REPORT}",
     "traceability": f"  busproof traceability {_REPORT} --out worker.md",
     "scoreboard": "  busproof scoreboard one/report.jsonl other/report.jsonl --out scoreboard",
-    "schema": "  busproof schema topics",
+    "schema": "  busproof schema worker --page",
     "list": "  busproof list worker | grep lease",
     "completion": '  eval "$(busproof completion)"                                       in ~/.bashrc',
     "explain": "  busproof explain worker.lease.12 worker.log.06",
@@ -147,7 +149,7 @@ def _is_flushed() -> bool:
 
 
 def _run(argv: list[str]) -> int:
-    # Five commands belong to other parts: their own parsers say what they take.
+    # Some commands belong to other parts: their own parsers say what they take.
     if argv and argv[0] in _ELSEWHERE:
         return _run_elsewhere(argv[0], argv[1:])
     args = _parser().parse_args(argv)
@@ -163,6 +165,7 @@ _ELSEWHERE = {
     "audit": ("busspark.cli", "spark"),
     "compact": ("busspark.compact_cli", "spark"),
     "demo": ("busproof.run.demo", ""),
+    "discover": ("busproof.play.discover", ""),
 }
 
 
@@ -248,6 +251,7 @@ def _parser() -> argparse.ArgumentParser:
             "chaos": "kill its processes, fill its disk, then check what is left",
             "audit": "verify recorded histories, with Spark or in Python",
             "compact": "make narrow Parquet streams of histories, for `audit`",
+            "discover": "find the promises that a mailbox appears to keep, each with its evidence",
             "demo": "everything in one to two minutes, on the reference",
         }[name]
         commands.add_parser(name, help=text + (f" (extra {extra})" if extra else ""), add_help=False)
@@ -258,8 +262,14 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--system", **_SYSTEM, help="default: what the bus says it is; of a file, what its tables say")
     init = add("init", _init, "write an adapter to fill in")
     init.add_argument("system", **_SYSTEM, help="%(choices)s")
-    init.add_argument("language", choices=_Languages(), metavar="LANGUAGE", help="%(choices)s")
+    init.add_argument("language", nargs="?", choices=_Languages(), metavar="LANGUAGE", help="%(choices)s")
     init.add_argument("folder", nargs="?", type=Path, default=Path("busproof-adapter"), help="default: %(default)s")
+    init.add_argument(
+        "--from",
+        dest="source",
+        metavar="SPEC",
+        help="of mailbox: draft bus.toml from the tools of mcp:CMD, the --help of cli:CMD, or openapi:FILE; no adapter",
+    )
     replay = add("replay", _replay, "send a recorded script again and show the answers")
     replay.add_argument("report", type=Path, help="report.jsonl of a check")
     replay.add_argument("row", help="id of a row that failed in it")
@@ -275,6 +285,7 @@ def _parser() -> argparse.ArgumentParser:
     schema = add("schema", _schema, "print the JSON Schemas of the protocol, or write its page")
     schema.add_argument("system", nargs="?", default="worker", **_SYSTEM, help="%(choices)s")
     schema.add_argument("--markdown", type=Path, metavar="FILE", help="write the protocol's page, and a page a system")
+    schema.add_argument("--page", action="store_true", help="print the page of the system: methods, fields, an example")
     listing = add("list", _list, "list the requirements of a system and what checks them")
     listing.add_argument("system", **_SYSTEM, help="%(choices)s")
     listing.add_argument("--json", action="store_true", help="as JSON, with every field")
@@ -297,8 +308,12 @@ def _doctor(args: argparse.Namespace) -> int:
 
 
 def _init(args: argparse.Namespace) -> int:
-    from busproof.pages import init
+    from busproof.pages import draft, init
 
+    if args.source:
+        return draft.write(args.source, Path(args.language or "."))
+    if args.language is None:
+        raise BusSpecError(f"init {args.system} needs a language: {', '.join(init.CHOICES)}")
     return init.write(args.system, args.language, args.folder)
 
 
@@ -367,6 +382,8 @@ def _schema(args: argparse.Namespace) -> int:
 
     if args.markdown:
         print(*(f"wrote {path}" for path in protocol_page.write(args.markdown)), sep="\n")
+    elif args.page:
+        print(protocol_page.system_page(args.system))
     else:
         print(json.dumps(protocol_page.schemas(args.system), indent=2))
     return 0

@@ -11,6 +11,8 @@ import array
 import collections
 import contextlib
 import fcntl
+import functools
+import itertools
 import os
 import queue
 import select
@@ -41,8 +43,31 @@ MARK = "BUSPROOF_HOUSEHOLD"
 FAR_FROM_UTC = "Etc/GMT-14" if Path("/usr/share/zoneinfo/Etc/GMT-14").exists() else "AHEAD-14"
 
 
+ZONES = (FAR_FROM_UTC, "UTC", "BEHIND+9")  # the last needs no data base, either
+PARTICIPANT = "BUSPROOF_PARTICIPANT"  # which process of its household one is, from 0
+
+
+@functools.cache
+def _locales() -> list[str]:
+    """Those that are installed, and hold any text."""
+    try:
+        told = subprocess.run(["locale", "-a"], capture_output=True, text=True, check=False, timeout=10).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return [name for name in told.split() if name.lower().endswith((".utf8", ".utf-8"))]
+
+
+def _language(number: int) -> dict[str, str]:
+    """The first process speaks as the kit does; each other in its turn as something that is installed."""
+    known = _locales()
+    return {"LC_ALL": known[number % len(known)]} if number and known else {}
+
+
 class Child:
-    """One process in a session of its own, so that a kill reaches its children too."""
+    """One process in a session of its own, so that a kill reaches its children too.
+
+    A process that does not lead stays in the caller's group, and dies with it.
+    """
 
     def __init__(
         self,
@@ -51,7 +76,9 @@ class Child:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         pass_fds: Sequence[int] = (),
+        leads: bool = True,
     ) -> None:
+        self._leads = leads
         environment = {**os.environ, "TZ": FAR_FROM_UTC, **(env or {})}
         self._process: subprocess.Popen[bytes] | Forked = (
             Forked(argv, cwd or os.getcwd(), environment)
@@ -60,7 +87,7 @@ class Child:
                 argv,
                 cwd=cwd,
                 env=environment,
-                start_new_session=True,
+                start_new_session=leads,
                 pass_fds=pass_fds,
                 bufsize=0,
                 stdin=subprocess.PIPE,
@@ -178,8 +205,11 @@ class Child:
         """SIGKILL to the whole process group. Idempotent."""
         if self._stop_reading < 0:
             return  # its number may be another's by now
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+        if not self._leads:
+            kill_family(self.pid)
+        else:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
         self._reap()
 
     def close(self) -> None:
@@ -259,15 +289,31 @@ def _is_writable(end: int, wait_s: float) -> bool:
     return wait_s > 0 and bool(poll.poll(wait_s * 1000))
 
 
+def kill_family(pid: int) -> None:
+    """SIGKILL to a process and to all that it started, which share the caller's group."""
+    with contextlib.suppress(OSError, ValueError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                kill_family(int(child))
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)
+
+
 class Household:
-    """Starts processes, and ends those that they left behind. Doors are given one; it makes plain children."""
+    """Starts processes, and ends those that they left behind. Doors are given one; it makes plain children.
+
+    Agents of one machine need not share a time zone or a language, so neither do the processes of a household.
+    """
 
     def __init__(self) -> None:
         self.mark = uuid.uuid4().hex
+        self._count = itertools.count()
 
     def spawn(self, argv: Sequence[str], env: Mapping[str, str] | None = None) -> Child:
         """A process that carries the mark, and whose children will."""
-        return self._child(argv, {**(env or {}), MARK: self.mark})
+        number = next(self._count)
+        own = {"TZ": ZONES[number % len(ZONES)], PARTICIPANT: str(number), **_language(number)}
+        return self._child(argv, {**own, **(env or {}), MARK: self.mark})
 
     def _child(self, argv: Sequence[str], env: Mapping[str, str]) -> Child:
         return Child(argv, env=env)

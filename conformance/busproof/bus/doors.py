@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import shlex
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,6 +21,12 @@ def _exec(argv: list[str], spawn: Spawn) -> Door:
     from busproof.bus.stdio import StdioDoor
 
     return StdioDoor(argv, spawn)
+
+
+def _toml(argv: list[str], spawn: Spawn) -> Door:
+    from busproof.bus.toml.door import TomlDoor
+
+    return TomlDoor(argv, spawn)
 
 
 def _mcp(argv: list[str], spawn: Spawn) -> Door:
@@ -78,16 +85,23 @@ SCHEMES = {
     "exec": Scheme(
         "CMD…", "a program that speaks the protocol on stdin and stdout (docs/protocol.md)", _exec, is_process=True
     ),
+    "toml": Scheme(
+        "FILE",
+        "a bus that a bus.toml maps to an MCP server, a command line or a JSON API (system mailbox)",
+        _toml,
+        is_process=True,
+    ),
     "mcp": Scheme(
         "CMD…",
-        "an MCP server over stdio (system topics)",
+        "an MCP server over stdio that has the ten tools of topics; any other: toml:FILE",
         _mcp,
         is_process=True,
-        no_adapter="any MCP server over stdio",
+        no_adapter="an MCP server over stdio with the tools of topics",
     ),
     "files": Scheme(
         "CMD…",
-        "an orchestrator of relay that runs by itself on the folder AGENT_RELAY_DIR (files:DIR: doctor reads a folder)",
+        "an orchestrator of relay that runs by itself on the folder AGENT_RELAY_DIR, with its ledger in ledger.db"
+        " (files:DIR: doctor reads a folder)",
         _files,
         is_process=True,
     ),
@@ -112,6 +126,8 @@ def command_of(spec: str) -> list[str]:
     if scheme not in SCHEMES or not SCHEMES[scheme].is_process:
         return []
     command = shlex.split(rest)
+    if scheme == "toml" and command:
+        return [sys.executable, "-m", "busproof.bus.toml.adapter", os.path.expanduser(command[0])]
     return [os.path.expanduser(command[0]), *command[1:]] if command else []
 
 

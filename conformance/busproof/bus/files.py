@@ -1,8 +1,9 @@
 """`files:CMD…`: an orchestrator of `relay` that runs by itself. Its contract is the folder; it needs no adapter.
 
 The command is started with the folder in AGENT_RELAY_DIR and, as `~/.agent-relay`, below HOME. A `scan` waits until
-the orchestrator has dealt with the files in the outboxes, and tells from the ledger what it did. The door does not ask
-for anything else that an orchestrator may tell of itself.
+the orchestrator has dealt with the files in the outboxes, and tells from the ledger what it did: `ledger.db`, with the
+tables `messages` and `agents` of the contract. The door does not ask for anything else that an orchestrator may tell of
+itself.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from busproof.bus.child import Child
 from busproof.contract.relay import CONTRACT
 
 LOOK_S, START_S, QUIET_S, END_S = 0.02, 15.0, 1.0, 10.0  # QUIET_S: settled files are found within half a second
+LEDGER = "files: reads that SQLite file; an orchestrator with another ledger needs an adapter (busproof init relay)"
 COUNTED = {"completed": ("completed", "archived"), "failed": ("failed",)}
 HELLO = {
     "protocol": "1",
@@ -102,7 +104,11 @@ class FilesDoor:
         if not self._until(lambda: ledger.exists() and "messages" in self._tables(), START_S):
             said = self.stderr[-300:]
             self.kill()
-            raise Refused("LOCKED" if "lock" in said.lower() else "NOT_OPEN", said or "no ledger", definite=True)
+            why = (
+                said
+                or f"no {CONTRACT.store} with a table `messages` came into AGENT_RELAY_DIR in {START_S:g} s; {LEDGER}"
+            )
+            raise Refused("LOCKED" if "lock" in said.lower() else "NOT_OPEN", why, definite=True)
         return {}
 
     def _close(self, timeout_s: float) -> dict[str, Any]:

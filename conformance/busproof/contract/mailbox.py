@@ -258,7 +258,7 @@ CONTRACT = Contract(
     },
     trials={
         "receive": {"agent_id": "doctor", "limit": 10},
-        "send": {"agent_id": "doctor", "to": "doctor", "body": "a note"},
+        "send": {"agent_id": "doctor", "to": "neighbour", "body": "a note"},
         "unacked": {"agent_id": "doctor"},
         "ack": {"agent_id": "doctor", "ids": []},
         "claim": {"name": "visit", "agent_id": "doctor", "ttl_ms": 60_000},

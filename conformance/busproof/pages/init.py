@@ -97,7 +97,7 @@ def _write_session(system: str, folder: Path) -> int:
     print(
         f"wrote {path}: a session as it goes over the wire. → is what your program reads on stdin, ← what it writes to"
     )
-    print(f"stdout, each without the arrow; all fields: docs/protocol/{system}.md.")
+    print(f"stdout, each without the arrow; all fields: busproof schema {system} --page")
     _print_next(system, "CMD…")
     return 0
 

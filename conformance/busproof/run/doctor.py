@@ -26,18 +26,16 @@ from busproof.contract import CONTRACTS, METHOD_NOT_FOUND, Contract, HelloReply
 from busproof.oddities import jetstream, library
 from busproof.oddities.examine import examine as examine_store
 from busproof.oddities.examine import examine_folder, in_server
+from busproof.run import mapped, unlike
+from busproof.run.fault import Fault
 from busproof.words import faults, one_line, say
 
 SLOW_MS = 500
+HELLO_S = 60  # a bus may have much to import
 NOW_MS = 1_768_053_600_000
-
-
-class Fault(Exception):
-    """A fault of the adapter, and its remedy."""
-
-    def __init__(self, what: str, remedy: str) -> None:
-        super().__init__(what)
-        self.remedy = remedy
+# By scheme: what stands between the kit and the bus, and where it declares. An mcp: or files: bus has nothing there.
+_MAPPING = dict.fromkeys(("exec", "py", "nats"), "The adapter") | {"toml": "The file"}
+_PROMISES = dict.fromkeys(("exec", "py", "nats"), "the answer to hello") | {"toml": "[promises]"}
 
 
 def examine(spec: str, system: str | None = None) -> int:
@@ -50,15 +48,17 @@ def examine(spec: str, system: str | None = None) -> int:
         return _examine_server(*server)
     household = Household()
     try:
+        if (words := unlike.topics(spec, system, household)) is not None:
+            say(words)
+            return 2
         system = system or _system_of(spec, household)
         for finding in _examine_adapter(spec, CONTRACTS[system], household):
             say(f"  ok     {one_line(finding)}")
     except Fault as fault:
         say(f"  FAULT  {one_line(fault)}\n         remedy: {one_line(fault.remedy)}")
-        has_adapter = not _is_judged_as_it_is(spec)
         say(
-            "The adapter is at fault, or the bus where it is called; the bus has not been judged."
-            if has_adapter
+            f"{_MAPPING[_scheme(spec)]} is at fault, or the bus where it is called; the bus has not been judged."
+            if _scheme(spec) in _MAPPING
             else "The bus is at fault before a check can judge it."
         )
         return 1
@@ -66,10 +66,14 @@ def examine(spec: str, system: str | None = None) -> int:
         for command in household.end():
             say(f"  note   it left a process running, which was ended: {command[:200]!a}")
     check = f"busproof check {system} --bus {shlex.quote(spec)}"
-    if _is_judged_as_it_is(spec):
+    if _scheme(spec) not in _MAPPING:
         say(f"The bus can be judged:  {check}")
         return 0
-    say(f"The adapter is sound. Faults that a check reports are the bus's:  {check}")
+    say(f"{_MAPPING[_scheme(spec)]} keeps to the protocol, and the bus can be judged:  {check}")
+    say(
+        "A row that fails then is a fault of the bus, or a promise that the bus does not make (take it out of"
+        f" {_PROMISES[_scheme(spec)]}), or a call that does not mean what the contract says."
+    )
     return 0
 
 
@@ -81,13 +85,14 @@ def _examine_server(url: str, creds: str | None) -> int:
         return 2
 
 
-def _is_judged_as_it_is(spec: str) -> bool:
-    """Is there no adapter between the kit and the bus?"""
-    return spec.removeprefix("faketime:").partition(":")[0] in ("mcp", "files")
+def _scheme(spec: str) -> str:
+    return spec.removeprefix("faketime:").partition(":")[0]
 
 
 def _system_of(spec: str, household: Household) -> str:
     """The system that the bus says it is, asked for each in turn; the first fault, if it says none."""
+    if _scheme(spec) == "mcp":
+        return "topics"
     faults = []
     for system in CONTRACTS:
         door = _open_door(spec, household)
@@ -113,10 +118,10 @@ def _open_door(spec: str, household: Household) -> Door:
 def _examine_adapter(spec: str, contract: Contract, household: Household) -> Iterator[str]:
     door = _open_door(spec, household)
     with tempfile.TemporaryDirectory(prefix="busproof-") as folder:
-        stores = [Path(folder, name) for name in ("first", "second", "third")]
+        stores = [Path(folder, name) for name in ("first", "second", "third", "letters")]
         for store in stores:
             store.mkdir()
-        first, second, third = stores
+        first, second, third, letters = stores
         try:
             hello = _hello(door, contract.system)
             yield f"hello: {hello.name} {hello.version}, nouns {', '.join(hello.nouns) or 'none'}, clock {hello.clock}"
@@ -124,6 +129,8 @@ def _examine_adapter(spec: str, contract: Contract, household: Household) -> Ite
             if left_out := [name for name in contract.features if name not in hello.features]:
                 yield f"not declared: {', '.join(left_out)}; rows that need it are not applicable"
             yield from _manners(door)
+            if _scheme(spec) == "toml":
+                yield from mapped.examine(spec, letters, hello, household)
             of_a_new_store = _backwards(door, first, hello, contract)
             yield "open: a store folder is accepted"
             _call(door, "open", {"store": str(second), "options": {}}, contract)
@@ -141,7 +148,7 @@ def _examine_adapter(spec: str, contract: Contract, household: Household) -> Ite
 
 def _hello(door: Door, system: str) -> HelloReply:
     try:
-        reply = door.call("hello", {"protocol": ["1"], "system": system}, timeout_s=10)
+        reply = door.call("hello", {"protocol": ["1"], "system": system}, timeout_s=HELLO_S)
     except Refused as error:
         raise Fault(
             f"hello was refused: {error}", "hello must answer for protocol 1; see docs/protocol.md#hello"
@@ -153,7 +160,7 @@ def _hello(door: Door, system: str) -> HelloReply:
         elif "id" in text and "request" in text:
             remedy = "answer with the same id as the request"
         elif "no answer" in text:
-            remedy = "flush stdout after every line"
+            remedy = "flush stdout after every line; for a bus that is slow to start, BUSPROOF_PATIENCE=10 waits longer"
         else:
             remedy = f"it wrote to stderr: {door.stderr[-300:] or 'nothing'}"
         raise Fault(f"hello was not answered: {error}", remedy) from error

@@ -186,7 +186,7 @@ class MailboxModel(Model):
 
     def accepted(self, message: Message, readers: list[str], base: Any) -> dict[str, Any]:
         """It is in all inboxes that it goes to."""
-        message.id = self.born(OwnId, "id", self.ids())
+        message.id = self.born(OwnId, "id", [one.id for one in self.messages])
         if self.has("number"):
             newest = [self.inboxes[name][-1].message for name in readers if self.inboxes[name]]
             low = self.messages[max(newest)].n if newest else -1
@@ -203,10 +203,6 @@ class MailboxModel(Model):
         self.messages.append(message)
         told = {"n": Told(Cited(message.n, ("mailbox.log.14",)))} if self.has("number") else {}
         return {"id": Cited(message.id, ("mailbox.log.03",)), **told}
-
-    def ids(self) -> list[Free]:
-        """Of all messages and jobs."""
-        return [*(one.id for one in self.messages), *(job.id for jobs in self.jobs.values() for job in jobs)]
 
     def is_over(self, message: Message) -> bool:
         """Is it older than the bus keeps any?"""
@@ -468,7 +464,7 @@ class MailboxModel(Model):
         """A job for whoever takes it first."""
         if len(body) > self.limits.get("body_chars_max", len(body)):
             raise DoesNotApply("the limit is that of a message")
-        id_ = self.born(OwnId, "id", self.ids())
+        id_ = self.born(OwnId, "id", [job.id for jobs in self.jobs.values() for job in jobs])
         self.jobs.setdefault(queue, []).append(Job(id_, body))
         self.row("mailbox.jobs.01")
         return {"id": Cited(id_, ("mailbox.jobs.01",))}

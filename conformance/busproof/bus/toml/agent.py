@@ -1,0 +1,372 @@
+"""One agent's session on a mapped bus: its server, its steps, and the operations of `mailbox`."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from busproof.bus.base import Lost, Refused
+from busproof.bus.toml import cli, http, template
+from busproof.bus.toml.answers import NotThere, Take, as_number, id_text, id_value, search, take, take_all
+from busproof.bus.toml.form import Again, Failure, Form, Operation, Step, Way, program
+from busproof.bus.toml.host import Guest, Plan
+from busproof.bus.toml.mcp import StdioServer, refused_by_rpc, value_of
+from busproof.bus.toml.memory import Memory
+
+Tool = Callable[[str, dict[str, Any], float], Any]
+USUAL = (  # what SQLite and the system say, if the file says nothing
+    Failure(match="(?i)no space left|disk (is )?full|ENOSPC", code="DISK_FULL"),
+    Failure(match="(?i)database (table )?is locked|SQLITE_BUSY", code="BUSY"),
+)
+NUMBERS = ("n", "priority", "attempt", "token")
+NAMED = {"from": "from_agent", "to": "to_agent"}  # the key of `message` → the contract's
+
+
+@dataclass
+class Place:
+    """A store as an adapter sees it, and the connections that its agents share."""
+
+    form: Form
+    way: Way
+    here: Path
+    store: Path
+    calls: list[dict[str, Any]] = field(default_factory=list)  # of the last operation, for doctor
+    guest: Guest | None = None
+
+    def __post_init__(self) -> None:
+        self.home = self.store / "bus"
+        self.home.mkdir(parents=True, exist_ok=True)
+        self.memory = Memory(self.store, self.form.names)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The variables of every call."""
+        now = datetime.datetime.now(datetime.UTC)
+        return {
+            "store": str(self.home),
+            "here": str(self.here),
+            "port": self.guest.port if self.guest else None,
+            "now": now.isoformat(),
+            "now_ms": int(now.timestamp() * 1000),
+            "now_s": now.timestamp(),
+        }
+
+    def environment(self, values: dict[str, Any]) -> dict[str, str]:
+        """Of the bus's programs: what they would find in a home folder, they find in the store."""
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+        own = {name: template.as_text(value) for name, value in template.fill(self.form.env, values).items()}
+        return {**inherited, "HOME": str(self.home), **own}
+
+    def command(self, argv: list[str], values: dict[str, Any]) -> list[str]:
+        """A command of the file, ready to be started."""
+        return template.words(list(program(argv, self.here)), values)
+
+    def prepare(self) -> None:
+        """Make the store, if it is new."""
+        with self.memory.new() as is_new:
+            for step in self.form.prepare if is_new else ():
+                self.run(step, self.values)
+
+    def run(self, step: Step, values: dict[str, Any], tool: Tool | None = None) -> Any:
+        """One call of the bus; a refusal means what the file says."""
+        told: dict[str, Any] = {"call": f"{_title(step)} {template.as_text(template.fill(step.args or {}, values))}"}
+        self.calls.append(told)
+        try:
+            told["answer"] = answer = self._sent(step, values, tool)
+            if step.refused and search(step.refused, answer):
+                raise Refused("REFUSED", template.as_text(answer)[:600], definite=True)
+        except UnicodeError as error:  # half a character, which is no text outside JSON
+            raise Refused("INVALID_ARGUMENT", str(error), definite=True) from error
+        except Refused as error:
+            told["refused"] = error.message
+            raise self._meant(error) from error
+        except Lost as error:
+            told["lost"] = str(error)
+            raise
+        return answer
+
+    def _sent(self, step: Step, values: dict[str, Any], tool: Tool | None) -> Any:
+        door = self.way.door
+        if step.tool:
+            if tool is None:
+                raise Refused("REFUSED", f"{step.tool}: there is no server in this step", definite=True)
+            return tool(step.tool, template.fill(step.args or {}, values), step.timeout_s)
+        if step.call:
+            return http.call(str(template.fill(door.http, values)), step, values)
+        argv = self.command(door.cli or [], values)
+        return cli.call(argv, step, values, self.environment(values), str(self.home))
+
+    def _meant(self, error: Refused) -> Refused:
+        usual = USUAL if error.code == "REFUSED" else ()
+        known = next((one for one in (*self.form.errors, *usual) if re.search(one.match, error.message)), None)
+        return error if known is None else Refused(known.code, error.message, definite=known.definite)
+
+    def join(self) -> Guest | None:
+        """The server that all agents share, started if it is not there."""
+        door = self.way.door
+        if door.is_shared and (self.guest is None or not self.guest.is_there()):
+            values = {**self.values, "port": "$port"}
+            plan = Plan(
+                argv=self.command(door.server or door.mcp or [], values),
+                cwd=str(self.home),
+                env=self.environment(values),
+                is_mcp=not door.server,
+                ready=door.ready or "",
+                start_s=door.start_s,
+                pause_s=door.pause_s,
+            )
+            self.guest = Guest(plan)
+            if self.guest.note:
+                print(self.guest.note, file=sys.stderr, flush=True)
+        return self.guest
+
+    def leave(self) -> None:
+        """Let go of what is shared."""
+        if self.guest is not None:
+            self.guest.leave()
+            self.guest = None
+
+
+class Agent:
+    """One agent in one process."""
+
+    def __init__(self, place: Place, agent: str) -> None:
+        self._place, self._agent = place, agent
+        self._name = place.memory.name(agent)
+        self._server: StdioServer | http.HttpServer | None = None
+        self._began: object = None  # what the session's steps were done with
+        self._sleeper: subprocess.Popen[bytes] | None = None
+
+    def close(self) -> None:
+        """End what was started for this agent."""
+        if isinstance(self._server, StdioServer):
+            self._server.leave(at_once=False)
+        if self._sleeper is not None:
+            self._sleeper.kill()
+            self._sleeper.wait()
+
+    def begin(self) -> None:
+        """Start a server and do the session's steps, if that has not been done with the present server."""
+        server = self._connected()
+        if self._began is server and server is not None:
+            return
+        for number, step in enumerate(self._place.way.session):
+            name = f"{number} {step.tool or step.call or step.args}"
+            if not step.once or self._place.memory.first_time(self._agent, name):
+                self._run(step, {})
+                if step.once:
+                    self._place.memory.did(self._agent, name)
+        self._began = server
+
+    def do(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
+        """An operation of the contract."""
+        operation = self._place.way.operations[name]
+        self.begin()
+        try:
+            return self._answered(name, operation, params)
+        except NotThere as error:
+            raise Lost(f"the answer to {name} is not as bus.toml maps it: {error}") from error
+
+    # -- operations
+
+    def _answered(self, name: str, operation: Operation, params: dict[str, Any]) -> dict[str, Any]:
+        match name:
+            case "send":
+                params = {**params, "from": self._name, "to": self._address(params.get("to"))}
+                params["key_or_new"] = params.get("key") or uuid.uuid4().hex
+                params["reply_to"] = None if params.get("reply_to") is None else id_value(params["reply_to"])
+                answer, _ = self._pages(operation, params)
+                return {"id": self._id(operation, answer), **_given(operation, answer, "n")}
+            case "receive":
+                params["wait_s"] = params.get("wait_ms", 0) / 1000
+                answer, rows = self._pages(operation, params)
+                if not self._takes(operation, "limit") and not self._place.form.promises.get("consumes"):
+                    rows = rows[: params.get("limit")]  # a bus without a limit shows the others again
+                return {"messages": rows, **_given(operation, answer, "position", "base", now=params["now"])}
+            case "unacked":
+                return {"messages": self._pages(operation, params)[1]}
+            case "dead":
+                return {"jobs": self._pages(operation, params)[1]}
+            case "ack":
+                self._ack(operation, params["ids"], params)
+                return {}
+            case "claim" | "renew" | "release":
+                return self._granted(operation, params)
+            case "put":
+                return {"id": self._id(operation, self._pages(operation, params)[0])}
+            case "take":
+                params["visible_s"] = _seconds(params["visible_ms"])
+                rows = self._pages(operation, params)[1]
+                return {"job": rows[0] if rows else None}
+        params = {**params, "id": id_value(params["id"])}
+        params["receipt"] = None if params.get("receipt") is None else id_value(params["receipt"])
+        self._pages(operation, params)
+        return {}
+
+    def _ack(self, operation: Operation, ids: list[str], params: dict[str, Any]) -> None:
+        values = [id_value(one) for one in ids]
+        if self._takes(operation, "ids"):
+            if values:
+                self._pages(operation, {**params, "ids": values})
+            return
+        for number, value in enumerate(values):
+            try:
+                self._pages(operation, {**params, "id": value})
+            except Refused as error:
+                raise Refused(error.code, error.message, definite=error.definite and not number) from error
+
+    def _takes(self, operation: Operation, variable: str) -> bool:
+        return variable in template.names([text for _, text in operation.templates()])
+
+    def _granted(self, operation: Operation, params: dict[str, Any]) -> dict[str, Any]:
+        """A token that is no number stays here: the kit's are numbers that rise."""
+        tokens = self._place.memory.saved(self._agent).get("tokens", {})
+        params = {**params, "ttl_s": _seconds(params["ttl_ms"]) if "ttl_ms" in params else None}
+        params.setdefault("token", tokens.get(params["name"]))
+        try:
+            answer, _ = self._pages(operation, params)
+        except Refused as error:
+            if error.code != "REFUSED" or not error.definite:
+                raise
+            return {"granted": False}
+        granted = True if operation.granted is None else bool(take(operation.granted, answer))
+        told = _given(operation, answer, "token") if granted else {}
+        if not isinstance(told.get("token", 0), int):
+            self._place.memory.save(self._agent, {"tokens": {**tokens, params["name"]: told.pop("token")}})
+        return {"granted": granted, **told}
+
+    def _pages(self, operation: Operation, params: dict[str, Any]) -> tuple[Any, list[dict[str, Any]]]:
+        """The last answer of an operation, and the messages of all of its pages."""
+        params.setdefault("now", self._place.values["now"])
+        again = operation.again or Again(times=1)
+        rows: list[dict[str, Any]] = []
+        page: dict[str, Any] = {}  # what a page saved for the next
+        for turn in range(again.times + 1):
+            for step in operation.before:
+                self._run(step, {**params, **page})
+            try:
+                answer = self._run(operation, {**params, **page}, keeps=again.while_ is None)
+            except Refused as error:
+                if not (again.when and re.search(again.when, error.message)) or turn == again.times:
+                    raise
+            else:
+                if operation.message:
+                    rows += [self._row(operation, row) for row in take_all(operation.rows, answer) if row is not None]
+                if again.while_ is None or not search(again.while_, answer):
+                    return answer, rows
+                page = _saved(operation, answer)
+            time.sleep(again.pause_s)
+        raise Lost(f"{_title(operation)}: another page after {again.times} pages")
+
+    def _row(self, operation: Operation, row: Any) -> dict[str, Any]:
+        told: dict[str, Any] = {}
+        for name, how in operation.message.items():
+            value = take(how, row)
+            if name in ("id", "receipt", "reply_to"):
+                value = None if value is None else id_text(value)
+            elif name in NAMED:
+                value = self._place.memory.agent(value)
+            elif name in NUMBERS:
+                value = as_number(value)
+            if value is not None:
+                told[NAMED.get(name, name)] = value
+        return told
+
+    def _id(self, operation: Operation, answer: Any) -> str:
+        value = take(operation.id, answer)
+        if value is None:
+            raise NotThere(f"id = {operation.id!r} leads to nothing in {template.as_text(answer)[:150]}")
+        return id_text(value)
+
+    def _address(self, to: str | None) -> Any:
+        """What the bus calls the recipient; one that has no session yet gets one."""
+        if to is None:
+            return None
+        memory = self._place.memory
+        if self._place.way.session and (not memory.knows(to) or memory.address(to) is None):
+            other = Agent(self._place, to)
+            try:
+                other.begin()
+            finally:
+                other.close()
+        return memory.address(to)
+
+    # -- steps
+
+    def _run(self, step: Step, values: dict[str, Any], *, keeps: bool = True) -> Any:
+        values = {**self._values(), **values}
+        answer = self._place.run(step, values, self._tool)
+        if keeps and (saved := _saved(step, answer)):
+            self._place.memory.save(self._agent, saved)
+        return answer
+
+    def _values(self) -> dict[str, Any]:
+        own = {"agent": self._name, "pid": self._pid() if self._place.form.names.needs_pid else None}
+        return {**self._place.memory.saved(self._agent), **self._place.values, **own}
+
+    def _pid(self) -> int:
+        if self._sleeper is None:
+            self._sleeper = subprocess.Popen(["sleep", "86400"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        return self._sleeper.pid
+
+    def _connected(self) -> object:
+        """What the session's steps are done with: a server of the agent's own, the shared one, or nothing."""
+        door = self._place.way.door
+        guest = self._place.join()
+        if door.mcp_url and self._began is not guest:
+            self._server = http.HttpServer(str(template.fill(door.mcp_url, self._place.values)))
+            self._server.begin_session(door.start_s)
+        elif door.mcp and not door.is_shared and not self._is_up():
+            values = self._values()
+            argv, env = self._place.command(door.mcp, values), self._place.environment(values)
+            self._server = StdioServer(argv, env, str(self._place.home))
+            self._server.begin_session(door.start_s, door.pause_s)
+        return guest or self._server or self
+
+    def _is_up(self) -> bool:
+        return (
+            isinstance(self._server, StdioServer) and self._server.pid is not None and not self._server.child.has_ended
+        )
+
+    def _tool(self, name: str, arguments: dict[str, Any], timeout_s: float) -> Any:
+        try:
+            if self._server is not None:
+                return self._server.tool(name, arguments, timeout_s)
+            assert self._place.guest is not None
+            asked = {"name": name, "arguments": arguments}
+            return value_of(self._place.guest.request("tools/call", asked, timeout_s))
+        except Refused as error:
+            raise (refused_by_rpc(error) if error.rpc != -32000 else error) from error
+
+
+def _saved(step: Step, answer: Any) -> dict[str, Any]:
+    told = {name: take(how, answer) for name, how in step.save.items()}
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _given(operation: Operation, answer: Any, *names: str, now: str = "") -> dict[str, Any]:
+    """Members of an answer that the file maps."""
+    told: dict[str, Any] = {}
+    for name in names:
+        how: Take | None = getattr(operation, name)
+        value = now if how == "$now" else None if how is None else take(how, answer)
+        if value is not None:
+            told[name] = as_number(value) if name in NUMBERS else value
+    return told
+
+
+def _seconds(ms: int) -> int | float:
+    return ms // 1000 if ms % 1000 == 0 else ms / 1000
+
+
+def _title(step: Step) -> str:
+    return step.tool or step.call or "command"

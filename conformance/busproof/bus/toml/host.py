@@ -1,0 +1,277 @@
+"""A server that all agents of a store share: who needs it first starts it, and it ends with the last that uses it.
+
+The host is a process that listens on an abstract Unix socket, whose name is taken from the store: only one can have
+it. The host stays in the process group of the adapter that started it, so a kill of that adapter kills the server; the
+others lose their connection, and the next call starts the server again. Requests to an MCP server over stdio go through
+the host, each answered by its id, as many at once as there are agents; an HTTP server is asked directly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, TextIO
+
+from busproof.bus.base import DoorError, Lost, Refused
+from busproof.bus.child import GRACE_S, kill_family
+from busproof.bus.toml.mcp import StdioServer
+
+LOOK_S = 0.02
+UNUSED_S = 30.0  # a host that nobody came to ends
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The server to start."""
+
+    argv: list[str]
+    cwd: str
+    env: dict[str, str]
+    is_mcp: bool  # over stdio; else the server listens on a port
+    ready: str
+    start_s: float
+    pause_s: float
+
+    @property
+    def address(self) -> str:
+        """The name of the host's socket."""
+        digest = hashlib.sha256(json.dumps([self.argv, self.cwd, os.getuid()]).encode()).hexdigest()
+        return f"\0busproof-{digest[:40]}"
+
+
+class Guest:
+    """An adapter's connection to the host."""
+
+    def __init__(self, plan: Plan) -> None:
+        deadline = time.monotonic() + plan.start_s
+        host: subprocess.Popen[bytes] | None = None
+        while time.monotonic() < deadline:
+            self._socket = socket.socket(socket.AF_UNIX)
+            try:
+                self._connect(plan, deadline)
+            except ConnectionRefusedError:
+                if host is None or host.poll() is not None:  # or another adapter's host was first, and has ended
+                    host = _start_host(plan)
+            except (OSError, ValueError):  # the host is just ending
+                pass
+            else:
+                return
+            self._socket.close()
+            time.sleep(LOOK_S)
+        raise Lost(f"{plan.argv[0]} was not ready in {plan.start_s:g} s")
+
+    def _connect(self, plan: Plan, deadline: float) -> None:
+        self._socket.connect(plan.address)
+        self._socket.settimeout(max(LOOK_S, deadline - time.monotonic()))
+        self._lines: TextIO = self._socket.makefile("rw", encoding="utf-8", newline="\n")
+        greeting = json.loads(self._lines.readline())
+        if "error" in greeting:
+            raise Lost(greeting["error"])
+        self.port: int = greeting["port"]
+        self.note: str = greeting["note"]
+
+    def request(self, method: str, params: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        """Ask the MCP server behind the host."""
+        try:
+            self._socket.settimeout(timeout_s + 5)
+            self._lines.write(json.dumps({"method": method, "params": params, "timeout_s": timeout_s}) + "\n")
+            self._lines.flush()
+            told = json.loads(self._lines.readline())
+        except (OSError, ValueError) as error:
+            raise Lost(f"the shared server is gone: {error}") from error
+        if "lost" in told:
+            raise Lost(told["lost"])
+        if "refused" in told:
+            raise Refused("REFUSED", told["refused"], definite=told["definite"], rpc=told["rpc"])
+        return dict(told["result"])
+
+    def is_there(self) -> bool:
+        """Is the connection up?"""
+        with contextlib.suppress(OSError):
+            self._socket.settimeout(0)
+            try:
+                return self._socket.recv(1, socket.MSG_PEEK) != b""
+            except BlockingIOError:
+                return True
+        return False
+
+    def leave(self) -> None:
+        """Go; the last waits until the server has ended."""
+        with contextlib.suppress(OSError):
+            self._socket.settimeout(GRACE_S + 1)
+            self._socket.shutdown(socket.SHUT_WR)
+            self._lines.read()
+        self._socket.close()
+
+
+def _start_host(plan: Plan) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", __name__, json.dumps(asdict(plan))],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+# -- the host's process
+
+
+class Host:
+    """The server and its guests."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._guests: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self._one_at_a_time: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+        self._came, self._ended = threading.Event(), threading.Event()
+        self._greeting = threading.Event()
+        self._hello: dict[str, Any] = {}
+        self._mcp: StdioServer | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def serve(self) -> None:
+        """Until the last guest has gone. A second host of the store ends at once."""
+        listening = socket.socket(socket.AF_UNIX)
+        try:
+            listening.bind(self._plan.address)
+        except OSError:
+            return
+        listening.listen(64)
+        threading.Thread(target=self._start, daemon=True).start()
+        threading.Thread(target=self._let_in, args=(listening,), daemon=True).start()
+        if self._came.wait(UNUSED_S):
+            self._ended.wait()
+        self._end()
+
+    def _start(self) -> None:
+        plan, port = self._plan, _free_port()
+        argv = [word.replace("$port", str(port)) for word in plan.argv]
+        env = {name: value.replace("$port", str(port)) for name, value in plan.env.items()}
+        try:
+            note = self._start_mcp(argv, env) if plan.is_mcp else self._start_http(argv, env, port)
+            self._hello = {"port": port, "note": note}
+        except (DoorError, OSError) as error:
+            self._hello = {"error": str(error)}
+        self._greeting.set()
+
+    def _start_mcp(self, argv: list[str], env: dict[str, str]) -> str:
+        self._mcp = StdioServer(argv, env, self._plan.cwd)
+        self._mcp.begin_session(self._plan.start_s, self._plan.pause_s)
+        if self._mcp.takes_two():
+            return ""
+        self._one_at_a_time = threading.Lock()
+        return "the server does not take two requests at once: each waits its turn"
+
+    def _start_http(self, argv: list[str], env: dict[str, str], port: int) -> str:
+        with tempfile.TemporaryFile() as words:
+            self._process = subprocess.Popen(
+                argv, cwd=self._plan.cwd, env=env, stdin=subprocess.DEVNULL, stdout=words, stderr=words
+            )
+            try:
+                _wait_for(port, self._plan, self._process)
+            except Lost as error:
+                words.seek(0)
+                raise Lost(f"{error}: {words.read()[-400:].decode(errors='replace')}") from error
+        time.sleep(self._plan.pause_s)
+        return ""
+
+    def _let_in(self, listening: socket.socket) -> None:
+        while True:
+            guest, _ = listening.accept()
+            _, uid, _ = struct.unpack("3i", guest.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+            with self._lock:
+                if self._ended.is_set() or uid != os.getuid():
+                    guest.close()
+                    continue
+                self._guests.add(guest)
+                self._came.set()
+            threading.Thread(target=self._serve, args=(guest,), daemon=True).start()
+
+    def _serve(self, guest: socket.socket) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            lines = guest.makefile("rw", encoding="utf-8", newline="\n")
+            self._greeting.wait()
+            _write(lines, self._hello)
+            for line in lines:
+                _write(lines, self._answer(json.loads(line)))
+        with self._lock:
+            self._guests.discard(guest)
+            if not self._guests:
+                self._ended.set()
+                self._last = guest  # stays open until the server has ended: its guest waits for that
+                return
+        guest.close()
+
+    def _answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        assert self._mcp is not None
+        try:
+            with self._one_at_a_time:
+                return {"result": self._mcp.request(asked["method"], asked["params"], asked["timeout_s"])}
+        except Refused as error:
+            return {"refused": error.message, "definite": error.definite, "rpc": error.rpc}
+        except DoorError as error:
+            if self._mcp.child.has_ended:
+                self._ended.set()  # the next call starts another
+            return {"lost": str(error)}
+
+    def _end(self) -> None:
+        if self._mcp is not None:
+            self._mcp.leave(at_once=False)
+        if self._process is not None:
+            self._process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(GRACE_S)
+            kill_family(self._process.pid)
+
+
+def _write(lines: TextIO, told: dict[str, Any]) -> None:
+    lines.write(json.dumps(told) + "\n")
+    lines.flush()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+def _wait_for(port: int, plan: Plan, process: subprocess.Popen[bytes]) -> None:
+    """Until the server answers, or Lost."""
+    deadline = time.monotonic() + plan.start_s
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise Lost(f"{plan.argv[0]} ended with status {process.returncode} before it was ready")
+        with contextlib.suppress(OSError):
+            if not plan.ready or _answers(port, plan.ready):
+                with socket.create_connection(("127.0.0.1", port), timeout=1):
+                    return
+        time.sleep(LOOK_S)
+    raise Lost(f"{plan.argv[0]} did not listen on port {port} within {plan.start_s:g} s")
+
+
+def _answers(port: int, path: str) -> bool:
+    import http.client
+
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=1)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status < 400
+    except http.client.HTTPException:
+        return False
+    finally:
+        connection.close()
+
+
+if __name__ == "__main__":
+    Host(Plan(**json.loads(sys.argv[1]))).serve()

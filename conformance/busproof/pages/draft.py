@@ -1,0 +1,283 @@
+"""`busproof init mailbox --from`: a bus.toml drafted from what a program offers, by names and types alone.
+
+Names say which tool sends and which argument is the body. No name says what an answer looks like: doctor finds it by
+a letter. So each line of a draft is right, or a guess that doctor corrects, or marked as the author's to fill.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from busproof.bus.base import DoorError
+from busproof.bus.child import Household
+from busproof.bus.doors import BusSpecError
+from busproof.bus.mcp_client import McpClient, as_object
+
+HELP_S = 20
+INTERPRETER = re.compile(r"python[\d.]*$|node$|sh$|bash$|env$|npx$|uvx$|-|\w+=")
+OPERATIONS = {  # operation → what the name of its tool looks like
+    "join": r"^(register|join|connect|announce|sign_?in|login|hello)|_(register|join|connect)$",
+    "send": r"^(send|post|publish|write)|(_|-)(send|post|publish)$|(send|post)_?(message|msg|mail|note)",
+    "receive": r"inbox|^(poll|receive|fetch|read)|(message|msg)s?_(list|read|get)|(list|get|read)_?(message|mail)",
+    "ack": r"^ack|(_|-)ack$|acknowledge|confirm|mark.*(read|done)",
+    "claim": r"^(claim|reserve|lease|lock|acquire)|(_|-)(claim|reserve|lease|lock|acquire)$",
+    "renew": r"renew|extend|refresh",
+    "release": r"release|^un(lock|claim|reserve)",
+}
+ARGUMENTS = {  # variable → what the name of its argument looks like; the first that fits counts
+    "ids": r"(message|msg|mail)_?ids$|^ids$",
+    "id": r"(message|msg|mail)_?id$|^id$|^numbers?$",
+    "to": r"^(to|target|recipient|receiver|addressee|agent_to|to_\w+)s?$",
+    "from": r"^(from|sender|author|from_\w+|sender_\w+)$",
+    "key": r"idempot|^key$|client_id|dedup",
+    "thread": r"thread|conversation",
+    "reply_to": r"reply|in_reply",
+    "priority": r"priority|importance",
+    "body": r"body|content|^text$|message$|^msg$|payload",
+    "limit": r"^(limit|max|count|n|page_size|max_\w+|\w+_count)$",
+    "after": r"after|since|cursor|offset",
+    "ttl_s": r"ttl|expires|lease|seconds|duration",
+    "name": r"resource|path|lock|task_id|^name$",
+    "token": r"token|generation|fenc",
+    "agent": r"agent|recipient|receiver|^(me|self|identity|user|owner|holder|worker|\w*nickname|mailbox|inbox)$|_name$",
+}
+OF = {  # operation → variables that it has
+    "join": ("agent",),
+    "send": ("to", "from", "body", "key", "thread", "reply_to", "priority"),
+    "receive": ("limit", "after", "agent"),
+    "ack": ("ids", "id", "agent"),
+    "claim": ("ttl_s", "name", "agent"),
+    "renew": ("ttl_s", "name", "token", "agent"),
+    "release": ("name", "token", "agent"),
+}
+USUAL = ("to", "from", "body", "limit", "id", "ids", "name", "ttl_s")  # are given though they are not required
+
+
+@dataclass
+class Offer:
+    """A tool, a subcommand or a request: its name, and its arguments by whether they are required."""
+
+    name: str
+    arguments: dict[str, bool]
+    options: set[str] = field(default_factory=set)  # of a command line: those that are written with --
+
+
+@dataclass
+class Program:
+    """What offers them, and the lines of the door."""
+
+    name: str
+    kind: str  # tool, call, or args
+    door: list[str]
+    offers: list[Offer]
+
+
+def write(source: str, folder: Path) -> int:
+    """Write FOLDER/bus.toml. Refuses to overwrite."""
+    path = folder / "bus.toml" if folder.suffix != ".toml" else folder
+    if path.exists():
+        raise BusSpecError(f"{path} exists already; nothing was written")
+    program = read(source)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines(program)), encoding="utf-8")
+    print(f"wrote {path}, from {len(program.offers)} offers of {program.name}. Then:")
+    print(f"  busproof doctor --bus toml:{shlex.quote(str(path))}           says what to write where a guess is wrong")
+    print(f"  busproof check mailbox --bus toml:{shlex.quote(str(path))}")
+    return 0
+
+
+def read(source: str) -> Program:
+    """What a program offers: mcp:CMD, cli:CMD, or openapi:FILE."""
+    scheme, _, rest = source.partition(":")
+    if scheme in ("mcp", "cli") and shlex.split(rest):
+        return (_of_mcp if scheme == "mcp" else _of_cli)(shlex.split(rest))
+    if scheme == "openapi" and rest:
+        return _of_openapi(Path(rest))
+    raise BusSpecError(f"{source!r}: --from is mcp:CMD…, cli:CMD… or openapi:FILE (JSON)")
+
+
+def lines(program: Program) -> Iterator[str]:
+    """The file."""
+    yield f"# Drafted from what {program.name} offers. A guess is marked with ?, and what a guess leaves out with !."
+    yield f"name = {_toml(program.name)}"
+    yield from program.door
+    used = set()
+    for operation, pattern in OPERATIONS.items():
+        able = sorted((one for one in program.offers if re.search(pattern, one.name, re.I)), key=_likely)
+        able = [one for one in able if one.name not in used]
+        if not able:
+            if operation in ("send", "receive"):
+                yield from ("", f"# ! nothing that is offered looks like {operation}", f"[{operation}]")
+            continue
+        used.add(able[0].name)
+        yield from _operation(program, operation, able)
+    yield from (
+        "",
+        "[promises]",
+        "# What your documents promise: `busproof discover` finds what the bus appears to keep.",
+    )
+    if left := [one.name for one in program.offers if one.name not in used]:
+        yield f"# Not mapped: {', '.join(left)}"
+
+
+def _likely(offer: Offer) -> tuple[int, int]:
+    return (len(re.findall(r"[_\W]", offer.name)), len(offer.name))
+
+
+def _operation(program: Program, operation: str, able: list[Offer]) -> Iterator[str]:
+    offer, known, left = able[0], dict[str, str](), list[str]()
+    for argument, is_needed in offer.arguments.items():
+        variable = next((one for one in OF[operation] if re.search(ARGUMENTS[one], argument, re.I)), None)
+        if variable and variable not in known.values() and (is_needed or variable in USUAL):
+            known[argument] = variable
+        elif is_needed:
+            left.append(argument)
+    others = f"    # ? or {', '.join(one.name for one in able[1:])}" if able[1:] else ""
+    yield from ("", "[[session]]" if operation == "join" else f"[{operation}]")
+    if program.kind == "args":
+        yield f"args = {_toml(_words(offer, known))}{others}"
+    else:
+        yield f"{program.kind} = {_toml(_called(offer.name, known))}{others}"
+        inner = {name: f"${variable}" for name, variable in known.items() if f"{{{name}}}" not in offer.name}
+        yield f"args = {_table(inner)}"
+    if left:
+        yield f"# ! it needs {', '.join(left)}, too: a value, or a variable that a step of [[session]] saves"
+    if operation == "receive":
+        yield from ('list = "@"    # ?', 'message = { id = "id", body = "body" }    # ?')
+
+
+def _words(offer: Offer, known: dict[str, str]) -> list[Any]:
+    options = [f"--{name}=${variable}" for name, variable in known.items() if name in offer.options]
+    plain = [f"${variable}" for name, variable in known.items() if name not in offer.options]
+    return [*offer.name.split(), *options, *(["--", *plain] if plain else [])]
+
+
+def _called(name: str, known: dict[str, str]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda found: f"${known.get(found[1], found[1])}", name)
+
+
+# -- what programs offer
+
+
+def _of_mcp(argv: list[str]) -> Program:
+    env = dict(word.split("=", 1) for word in _settings(argv))
+    household = Household()
+    client = McpClient(argv, household.spawn)
+    try:
+        client.start(dict(os.environ))
+        tools = client.tools()
+    except DoorError as error:
+        hint = "a server that needs variables is started with mcp:env NAME=VALUE CMD"
+        raise BusSpecError(f"the server does not tell its tools: {error}; {hint}") from error
+    finally:
+        client.leave(at_once=True)
+        household.end()
+    name = f"{client.info.get('name', argv[0])} {client.info.get('version', '')}".strip()
+    command = [word for word in argv if word not in _settings(argv)] if env else argv
+    door = [f"door = {{ mcp = {_toml(command[1:] if env else command)} }}"]
+    if env:
+        paths = {key: f"$store/{Path(value).name}" if "/" in value else value for key, value in env.items()}
+        door.append(f"env = {_table(paths)}")
+    return Program(name, "tool", door, [_tool(tool) for tool in tools])
+
+
+def _settings(argv: list[str]) -> list[str]:
+    """NAME=VALUE after env."""
+    if Path(argv[0]).name != "env":
+        return []
+    return [word for word in argv[1:] if re.match(r"\w+=", word)]
+
+
+def _tool(tool: dict[str, Any]) -> Offer:
+    schema = as_object(tool.get("inputSchema"))
+    needed = schema.get("required", [])
+    return Offer(str(tool.get("name")), {name: name in needed for name in as_object(schema.get("properties"))})
+
+
+def _of_cli(argv: list[str]) -> Program:
+    text = _help([*argv, "--help"])
+    names = _subcommands(text)
+    if not names:
+        raise BusSpecError(f"{shlex.join(argv)} --help names no subcommands: {text[:200]!r}")
+    offers = [_command(name, _help([*argv, name, "--help"])) for name in names]
+    words = [re.sub(r"^/tmp/[^ ]*/", "$store/", word) for word in argv]
+    name = next((Path(word).stem for word in argv if not INTERPRETER.match(Path(word).name)), argv[0])
+    return Program(name, "args", [f"door = {{ cli = {_toml(words)} }}"], offers)
+
+
+def _help(argv: list[str]) -> str:
+    try:
+        done = subprocess.run(
+            argv, capture_output=True, text=True, timeout=HELP_S, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BusSpecError(f"{shlex.join(argv)}: {error}") from error
+    return done.stdout or done.stderr
+
+
+def _subcommands(text: str) -> list[str]:
+    """As argparse writes them, or in a section of their own."""
+    if braces := re.search(r"\{([\w,-]+)\}", text):
+        return braces[1].split(",")
+    section = re.search(r"(?im)^.*commands?:?\s*\W*$\n((?:\s+.*\n?|\s*\n)+)", text)
+    told = re.findall(r"(?m)^[\s│|]+([a-z][\w-]*)(?:\s{2,}|\s+[\[<A-Z]|$)", section[1]) if section else []
+    return [name for name in dict.fromkeys(told) if name != "help"]
+
+
+def _command(name: str, text: str) -> Offer:
+    """A subcommand's arguments: those of its usage line that stand in no brackets are required."""
+    usage = (re.search(r"(?is)usage:(.*?)(\n\s*\n|$)", text) or ["", ""])[1]
+    usage = " ".join(usage.split()).partition(f"{name} ")[2]
+    optional = "".join(re.findall(r"\[[^\]]*\]+", usage))
+    options = {word for word in re.findall(r"--([a-z][\w-]*)", text) if word not in ("help", "version", "json")}
+    arguments = {word: f"--{word}" in usage and f"--{word}" not in optional for word in sorted(options)}
+    plain = re.sub(r"\[[^\]]*\]+|--?[\w-]+[ =]?[A-Z_<>]*", " ", usage)
+    found = [re.sub(r"\W", "", word).lower() for word in plain.split()]
+    positional = [word for word in found if word and word not in ("options", "args")]
+    return Offer(name, {**dict.fromkeys(positional, True), **arguments}, options)
+
+
+def _of_openapi(path: Path) -> Program:
+    try:
+        page = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BusSpecError(f"{path}: {error}") from error
+    offers = []
+    for place, verbs in as_object(page.get("paths")).items():
+        for verb, told in as_object(verbs).items():
+            if verb.upper() in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+                offers.append(Offer(f"{verb.upper()} {place}", _parameters(page, as_object(told))))
+    info = as_object(page.get("info"))
+    door = ['door = { http = "http://127.0.0.1:$port", server = ["CMD", "$port"] }    # ! the command of the server']
+    return Program(f"{info.get('title', path.stem)} {info.get('version', '')}".strip(), "call", door, offers)
+
+
+def _parameters(page: dict[str, Any], told: dict[str, Any]) -> dict[str, bool]:
+    listed = [as_object(one) for one in told.get("parameters", [])]
+    arguments = {str(one["name"]): bool(one.get("required")) for one in listed if one.get("in") in ("path", "query")}
+    content = as_object(as_object(told.get("requestBody")).get("content"))
+    schema = as_object(as_object(content.get("application/json")).get("schema"))
+    if reference := schema.get("$ref"):
+        schema = page
+        for part in str(reference).removeprefix("#/").split("/"):
+            schema = as_object(schema.get(part))
+    needed = schema.get("required", [])
+    return arguments | {name: name in needed for name in as_object(schema.get("properties"))}
+
+
+def _toml(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _table(members: dict[str, str]) -> str:
+    plain = re.compile("[A-Za-z0-9_-]+")
+    told = [f"{name if plain.fullmatch(name) else _toml(name)} = {_toml(value)}" for name, value in members.items()]
+    return f"{{ {', '.join(told)} }}" if told else "{}"

@@ -1,0 +1,150 @@
+"""`busproof discover` proposes what a bus keeps, and tells what the bus keeps sometimes."""
+
+import sys
+import time
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from busproof.bus.child import Household
+from busproof.bus.toml.form import declared, load
+from busproof.play.discover import Probes, Told, page
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+class Toy:
+    """A mailbox in this process; a test changes one of its habits."""
+
+    inboxes: dict[str, list[dict[str, Any]]]
+    sends: int
+
+    def hello(self, **_: Any) -> dict[str, Any]:
+        return {}
+
+    def open(self, **_: Any) -> None:
+        """All doors see one store."""
+
+    def send(self, agent_id: str, to: str, body: str, key: str | None = None) -> dict[str, Any]:
+        type(self).sends += 1
+        again = [row for row in self.inboxes[to] if key and row["key"] == (agent_id, key)]
+        if again and not self.forgets_a_key():
+            return {"id": again[0]["id"]}
+        row = {"id": str(self.sends), "body": body, "key": (agent_id, key)}
+        self.inboxes[to].append(row)
+        return {"id": row["id"]}
+
+    def forgets_a_key(self) -> bool:
+        return False
+
+    def receive(self, agent_id: str, limit: int, **_: Any) -> dict[str, Any]:
+        return {"messages": [dict(row) for row in self.inboxes[agent_id][:limit]]}
+
+    def ack(self, agent_id: str, ids: list[str]) -> None:
+        self.inboxes[agent_id][:] = [row for row in self.inboxes[agent_id] if row["id"] not in ids]
+
+
+class ForgetsAKey(Toy):
+    forgotten = 0
+
+    def forgets_a_key(self) -> bool:
+        type(self).forgotten += 1
+        return self.forgotten == 4
+
+
+class AcksAll(Toy):
+    def ack(self, agent_id: str, ids: list[str]) -> None:
+        self.inboxes[agent_id].clear()
+
+
+class Cumulative(Toy):
+    def ack(self, agent_id: str, ids: list[str]) -> None:
+        place = max(number for number, row in enumerate(self.inboxes[agent_id]) if row["id"] in ids)
+        del self.inboxes[agent_id][: place + 1]
+
+
+class Dies(Toy):
+    def ack(self, agent_id: str, ids: list[str]) -> None:
+        error = ValueError("gone")
+        error.code = "LOST"  # type: ignore[attr-defined]
+        raise error
+
+
+class OneKeyForAll(Toy):
+    def send(self, agent_id: str, to: str, body: str, key: str | None = None) -> dict[str, Any]:
+        return super().send(agent_id, to, body, key and "the same")
+
+
+def found(bus: type[Toy], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Told]:
+    """What the probes say, by promise."""
+    bus.inboxes, bus.sends = defaultdict(list), 0
+    monkeypatch.setattr(sys.modules[__name__], "factory", bus, raising=False)
+    monkeypatch.setitem(sys.modules, "toy_mailbox", sys.modules[__name__])
+    probes = Probes("py:toy_mailbox", tmp_path, Household(), time.monotonic() + 60)
+    return {told.promise: told for told in probes.run()}
+
+
+def test_what_is_kept_each_time_is_proposed_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file can be read as it is."""
+    told = found(Toy, tmp_path, monkeypatch)
+    text = "\n".join(page("toy", list(told.values())))
+    assert tomllib.loads(text)["promises"] == {
+        "ack": True,
+        "arrival": True,
+        "key": True,
+        "self_delivery": True,
+        "durability": "process-crash",
+    }
+    assert (told["key"].kept, told["key"].times) == (10, 10)
+
+
+def test_a_promise_that_is_kept_nine_times_in_ten_is_told_as_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not proposed."""
+    told = found(ForgetsAKey, tmp_path, monkeypatch)["key"]
+    assert next(told.lines()).startswith("# key = true")
+    assert "9 of 10: a send again with its key" in next(told.lines())
+
+
+def test_a_probe_whose_control_fails_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An ack that clears the inbox is no ack of one message; one key for all sends is no key."""
+    told = found(AcksAll, tmp_path, monkeypatch)["ack"]
+    assert (told.times, told.evidence) == (0, "10 of 10 times a later message was gone, too")
+    told = found(OneKeyForAll, tmp_path, monkeypatch)["key"]
+    assert (told.times, told.evidence) == (0, "a send with another key is the same message, too")
+
+
+def test_an_ack_that_takes_earlier_messages_along_is_cumulative(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And one that does not is not."""
+    assert found(Cumulative, tmp_path, monkeypatch)["cumulative_ack"].kept == 10
+    assert "cumulative_ack" not in found(Toy, tmp_path, monkeypatch)
+
+
+def test_the_first_call_that_is_not_answered_is_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was seen before stands."""
+    told = found(Dies, tmp_path, monkeypatch)
+    assert list(told)[-1] == "the rest"
+    assert "nothing more was asked: ack: LOST: gone" in told["the rest"].evidence
+    assert "key" not in told and "consumes" in told
+
+
+@pytest.mark.parametrize("name", ["cli", "mcp", "http"])
+def test_the_probes_find_what_the_mapped_examples_promise(name: str, tmp_path: Path) -> None:
+    """Through the real door, in a minute at most."""
+    file = EXAMPLES / f"mapped_{name}/bus.toml"
+    household = Household()
+    began = time.monotonic()
+    told = list(Probes(f"toml:{file}", tmp_path, household, began + 60).run())
+    assert household.end() == []
+    seen = {one.promise for one in told if one.times and one.kept == one.times}
+    asked = {one.promise for one in told if one.times}
+    promised = set(declared(load(file))["features"]) - {"unacked"}
+    assert promised - seen == set()
+    assert seen - promised <= {"arrival", "self_delivery", "durability", "fifo"}
+    assert asked >= {"consumes", "durability"}

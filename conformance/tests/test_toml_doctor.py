@@ -1,0 +1,174 @@
+"""Doctor proves who each session is before anything is judged, and says what to write where a mapping is wrong."""
+
+import json
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from busproof.bus.toml.form import load
+from busproof.pages import draft
+from busproof.run import doctor
+from busproof.run.mapped import place_of
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def examined(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], *changes: tuple[str, str]
+) -> tuple[int, str]:
+    """Doctor's exit code and words on an example whose file is changed."""
+    folder = shutil.copytree(EXAMPLES / f"mapped_{name}", tmp_path / name)
+    text = (folder / "bus.toml").read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    (folder / "bus.toml").write_text(text)
+    code = doctor.examine(f"toml:{shlex.quote(str(folder / 'bus.toml'))}")
+    return code, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["cli", "mcp", "http"])
+def test_doctor_shows_every_mapped_call_with_its_answer(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The system need not be named, and the last words blame nobody."""
+    code, told = examined(name, tmp_path, capsys)
+    assert code == 0
+    assert "the sessions are three agents" in told
+    assert told.count(" send: ") == 3
+    assert "busproof check mailbox --bus toml:" in told
+    assert "a promise that the bus does not make" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "advice"),
+    [
+        (
+            "mcp",
+            'list = "inbox.messages"',
+            'list = "messages"',
+            'list = "inbox.messages", message = { id = "id", from =',
+        ),
+        ("mcp", 'body = "content"', 'body = "text"', 'body = "content" }'),
+        ("mcp", 'id = "message_id"', 'id = "number"', '[send] id = "message_id"'),
+        ("cli", "sent as", "known as", "[send] id = { match = 'as\\ (\\S+)' }"),
+        ("http", '{ id = "id", from', '{ id = "body", from', "send answered the id '1', and receive shows"),
+        ("http", 'from = "from", body', 'from = "body", body', "from must lead to what the bus calls the sender (cy)"),
+        ("cli", 'parse = "lines"', 'parse = "text"', 'list = { match = "(?P<id>…) (?P<body>…)" }, or parse = "lines"'),
+    ],
+)
+def test_doctor_finds_what_is_mapped_wrongly_by_the_text_that_it_sent(
+    name: str, old: str, new: str, advice: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The remedy is what to write."""
+    code, told = examined(name, tmp_path, capsys, (old, new))
+    assert code == 1
+    assert advice in told
+
+
+def test_two_servers_that_are_one_agent_are_a_misfit_and_no_fault_of_the_bus(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A server that knows one agent alone is shared here: mail of one comes to another."""
+    code, told = examined("mcp", tmp_path, capsys, ('"$here/desk.py"]', '"$here/desk.py"], per = "store"'))
+    assert code == 1
+    assert "two sessions are one agent" in told
+    assert "The file is at fault" in told
+
+
+def test_a_server_without_the_tools_of_topics_hears_what_it_has_and_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not at fault: it is another kind of bus."""
+    monkeypatch.setenv("DESK_FILE", str(tmp_path / "desk.db"))
+    assert doctor.examine(f"mcp:{shlex.join([sys.executable, str(EXAMPLES / 'mapped_mcp/desk.py')])}") == 2
+    told = capsys.readouterr().out
+    assert "The server desk offers 5 tools: join, post_message, read_messages, list_unconfirmed, confirm." in told
+    assert "has these 10: ping, topic_create" in told
+    assert "busproof init mailbox --from 'mcp:" in told
+    assert "fault" not in told
+
+
+def test_a_text_is_found_wherever_it_stands() -> None:
+    """The list as a JMESPath, and the member of its rows."""
+    row = {"id": 4, "data": {"text": "x"}}
+    assert place_of("x", {"rooms": [{"messages": [row]}]}) == ("rooms[].messages[]", "data.text", row)
+    assert place_of("x", [row]) == ("@", "data.text", row)
+    assert place_of("x", {"in box": [{"body": "x"}]}) == ('"in box"', "body", {"body": "x"})
+    assert place_of("x", {"job": {"body": "x"}}) == ("[job]", "body", {"body": "x"})
+    assert place_of("y", {"rooms": [row, "y"]}) is None
+
+
+# -- drafts
+
+
+def drafted(source: str, tmp_path: Path) -> str:
+    """The file that init writes; it can be read as it is."""
+    assert draft.write(source, tmp_path) == 0
+    load(tmp_path / "bus.toml")
+    return (tmp_path / "bus.toml").read_text()
+
+
+def test_a_file_is_drafted_from_the_tools_of_a_server(tmp_path: Path) -> None:
+    """Its variables of the environment become [env]; what the draft has wrong, doctor tells."""
+    server = shlex.join(["env", f"DESK_FILE={tmp_path}/desk.db", sys.executable, str(EXAMPLES / "mapped_mcp/desk.py")])
+    told = drafted(f"mcp:{server}", tmp_path)
+    assert 'name = "desk 1.0"' in told
+    assert 'env = { DESK_FILE = "$store/desk.db" }' in told
+    assert '[[session]]\ntool = "join"\nargs = { nickname = "$agent" }' in told
+    assert '[send]\ntool = "post_message"\nargs = { recipient = "$to", content = "$body" }' in told
+    assert '[receive]\ntool = "read_messages"\nargs = { max_count = "$limit" }' in told
+    assert '[ack]\ntool = "confirm"    # ? or list_unconfirmed\nargs = { message_ids = "$ids" }' in told
+
+
+def test_a_file_is_drafted_from_the_help_of_a_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two answers of doctor later it is right."""
+    command = shlex.join([sys.executable, str(EXAMPLES / "mapped_cli/letters.py"), f"{tmp_path}/letters.jsonl"])
+    told = drafted(f"cli:{command}", tmp_path)
+    assert 'name = "letters"' in told
+    assert '[send]\nargs = ["send", "--text=$body", "--", "$from", "$to"]' in told
+    assert '[ack]\nargs = ["ack", "--", "$agent", "$id"]' in told
+    assert '[claim]\nargs = ["lock", "--", "$name", "$agent", "$ttl_s"]' in told
+    assert doctor.examine(f"toml:{tmp_path / 'bus.toml'}") == 1
+    advice = capsys.readouterr().out
+    for part in (
+        'message = { id = "number", from = "from", body = "text" }',
+        'parse = "lines"',
+        "match = 'as\\ (\\S+)'",
+    ):
+        assert part in advice
+    told = told.replace(
+        'list = "@"    # ?\nmessage = { id = "id", body = "body" }    # ?',
+        ('parse = "lines"\nmessage = { id = "number", from = "from", body = "text" }'),
+    )
+    told = told.replace('"$from", "$to"]', '"$from", "$to"]\nid = { match = \'as\\ (\\S+)\' }')
+    (tmp_path / "bus.toml").write_text(told)
+    assert doctor.examine(f"toml:{tmp_path / 'bus.toml'}") == 0
+
+
+def test_a_file_is_drafted_from_an_openapi_document(tmp_path: Path) -> None:
+    """Paths take variables; the command of the server is the author's."""
+    note = {
+        "type": "object",
+        "required": ["to", "text", "tenant"],
+        "properties": {name: {} for name in ("to", "text", "tenant")},
+    }
+    page = {
+        "info": {"title": "post", "version": "1.0"},
+        "components": {"schemas": {"Note": note}},
+        "paths": {
+            "/messages": {
+                "post": {
+                    "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Note"}}}}
+                }
+            },
+            "/inbox/{agent}": {"get": {"parameters": [{"name": "agent", "in": "path", "required": True}]}},
+        },
+    }
+    (tmp_path / "api.json").write_text(json.dumps(page))
+    told = drafted(f"openapi:{tmp_path / 'api.json'}", tmp_path)
+    assert '[send]\ncall = "POST /messages"\nargs = { to = "$to", text = "$body" }\n# ! it needs tenant, too' in told
+    assert '[receive]\ncall = "GET /inbox/$agent"\nargs = {}' in told

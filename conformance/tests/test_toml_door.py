@@ -1,0 +1,342 @@
+"""`toml:`: a command line, an MCP server and a JSON API are buses by a file of at most 30 lines."""
+
+import contextlib
+import os
+import shlex
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from busproof.bus.base import Door, Lost, Refused
+from busproof.bus.child import Household
+from busproof.bus.doors import open_door
+from busproof.contract import CONTRACTS
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+MAPPED = {name: EXAMPLES / f"mapped_{name}/bus.toml" for name in ("cli", "mcp", "http")}
+BODIES = [
+    "$body $$ ${to}",
+    "'\"`$HOME $(id)",
+    "a\nb\r\n\tc",
+    "-n",
+    "--help",
+    " lead, tail ",
+    "ü€😀",
+    "null",
+    "7",
+    "{}",
+    "",
+]
+
+
+class Fleet:
+    """Agents of one store, each in a process of its own."""
+
+    def __init__(self, file: Path, store: Path) -> None:
+        self.household, self._file, self._store = Household(), file, store
+        self._doors: list[Door] = []
+
+    def join(self) -> Door:
+        """Another process."""
+        door = open_door(f"toml:{shlex.quote(str(self._file))}", self.household.spawn)
+        self._doors.append(door)
+        door.get_ready("mailbox")
+        door.call("open", {"store": str(self._store), "options": {}})
+        return door
+
+    def end(self) -> list[str]:
+        """What was left running."""
+        for door in self._doors:
+            door.close()
+        return self.household.end()
+
+
+@pytest.fixture(params=MAPPED)
+def fleet(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fleet]:
+    """On a store of one of the examples."""
+    made = Fleet(MAPPED[request.param], tmp_path / "store")
+    yield made
+    made.end()
+
+
+def ask(door: Door, method: str, agent: str, **params: Any) -> dict[str, Any]:
+    """The answer, which has the contract's form."""
+    reply = door.call(method, {"agent_id": agent, **params})
+    CONTRACTS["mailbox"].methods[method].reply.of(reply)
+    return reply
+
+
+def running(processes: list[Path]) -> int:
+    """How many of them are not over."""
+    states = [(process / "stat").read_text().rpartition(")")[2].split()[0] for process in processes if process.exists()]
+    return sum(state != "Z" for state in states)
+
+
+@pytest.mark.parametrize("name", MAPPED)
+def test_the_file_is_short_and_so_is_the_bus(name: str) -> None:
+    """Whole files, blank lines included."""
+    assert len(MAPPED[name].read_text().splitlines()) <= 30
+    program = next(path for path in MAPPED[name].parent.iterdir() if path.suffix == ".py")
+    assert len(program.read_text().splitlines()) <= 80
+
+
+def test_whatever_a_message_holds_it_arrives_as_it_was_sent(fleet: Fleet) -> None:
+    """From ann to bob, and nobody else sees it; both names are those of the kit."""
+    ann, bob, cy = fleet.join(), fleet.join(), fleet.join()
+    ids = [ask(ann, "send", "ann", to="bob", body=body)["id"] for body in BODIES]
+    shown = ask(bob, "receive", "bob", limit=100)["messages"]
+    assert [(message["id"], message["from_agent"], message["body"]) for message in shown] == [
+        (id_, "ann", body) for id_, body in zip(ids, BODIES, strict=True)
+    ]
+    assert ask(cy, "receive", "cy", limit=100)["messages"] == []
+
+
+def test_an_agent_comes_back_as_itself_after_a_kill(fleet: Fleet) -> None:
+    """A new process resumes with what the old one saved."""
+    ann, bob = fleet.join(), fleet.join()
+    ask(bob, "receive", "bob", limit=10)
+    bob.kill()
+    sent = ask(ann, "send", "ann", to="bob", body="still here?")
+    shown = ask(fleet.join(), "receive", "bob", limit=10)["messages"]
+    assert [message["id"] for message in shown] == [sent["id"]]
+
+
+def test_a_kill_of_a_participant_ends_all_that_it_started_and_the_others_go_on(fleet: Fleet) -> None:
+    """Also where its server is that of all: the next call starts the server again."""
+    ann = fleet.join()
+    ask(ann, "send", "ann", to="bob", body="one")
+    bob = fleet.join()
+    assert len(ask(bob, "receive", "bob", limit=10)["messages"]) == 1
+    group = ann.processes()
+    ann.kill()
+    assert _patiently(lambda: running(group) == 0)
+    again = _patiently(lambda: ask(bob, "send", "bob", to="bob", body="two"))
+    assert again["id"] in [message["id"] for message in ask(bob, "receive", "bob", limit=10)["messages"]]
+    assert fleet.end() == []
+
+
+def test_nothing_runs_any_more_once_all_have_left(fleet: Fleet) -> None:
+    """A server that all share ends with the last of them."""
+    ann, bob = fleet.join(), fleet.join()
+    ask(ann, "send", "ann", to="bob", body="one")
+    ask(bob, "receive", "bob", limit=10)
+    ann.call("close", {})
+    ask(bob, "send", "bob", to="ann", body="two")
+    bob.call("close", {})
+    assert running(ann.processes()) == running(bob.processes()) == 1
+    assert fleet.end() == []
+
+
+def test_processes_of_one_household_live_in_different_time_zones(tmp_path: Path) -> None:
+    """And each says which of them it is."""
+    household = Household()
+    children = [household.spawn(["sh", "-c", "echo $TZ $BUSPROOF_PARTICIPANT"]) for _ in range(3)]
+    told = [child.read_line("its zone").split() for child in children]
+    assert len({zone for zone, _ in told}) == 3
+    assert [number for _, number in told] == [b"0", b"1", b"2"]
+    for child in children:
+        child.close()
+
+
+# -- smaller things, each on a program of a few lines
+
+
+def bus(tmp_path: Path, toml: str, **programs: str) -> Fleet:
+    """A bus.toml with its programs beside it."""
+    for name, text in programs.items():
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    file = tmp_path / "bus.toml"
+    file.write_text(f'name = "x 1"\n{toml}'.replace("PYTHON", sys.executable), encoding="utf-8")
+    return Fleet(file, tmp_path / "store")
+
+
+ECHO = """\
+door = { cli = ["PYTHON", "$here/echo.py"] }
+send = { args = ["send", "$body"] }
+receive = { args = ["inbox"], message = { id = "id", body = "body" } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("act", "code", "definite"),
+    [
+        ("sys.exit('the inbox holds 50')", "MAILBOX_FULL", True),
+        ("sys.exit('who are you?')", "REFUSED", True),
+        ("sys.exit('lost the lock after writing')", "BUSY", False),
+        ("raise ValueError", "INTERNAL", False),
+        ("os.kill(os.getpid(), 9)", "NO_ANSWER", False),
+        ("time.sleep(60)", "NO_ANSWER", False),
+        ('print(\'{"note": "fine"}\')', "NO_ANSWER", False),
+        ('print(\'{"error": "no such agent"}\')', "REFUSED", True),
+    ],
+)
+def test_a_refusal_says_whether_it_happened(act: str, code: str, definite: bool, tmp_path: Path) -> None:
+    """By the patterns of the file first; a crash, a death and silence promise nothing."""
+    errors = (
+        'errors = [{ match = "holds \\\\d+", code = "MAILBOX_FULL" },'
+        ' { match = "lock", code = "BUSY", definite = false }]\n'
+    )
+    toml = ECHO.replace('"$body"] }', '"$body"], timeout_s = 3, refused = "error" }')
+    fleet = bus(tmp_path, errors + toml, echo=f"import os, sys, time\n{act}\n")
+    with pytest.raises(Refused) as refused:
+        ask(fleet.join(), "send", "ann", to="bob", body="one")
+    assert (refused.value.code, refused.value.definite) == (code, definite)
+    fleet.end()
+
+
+def test_a_call_is_made_again_where_the_file_says_so(tmp_path: Path) -> None:
+    """After a refusal that matches, with the steps before it; and as long as there is another page."""
+    program = (
+        "import json, sys\nstate = sys.argv[1]\ncount = len(open(state, 'a+').read() or open(state).read())\n"
+        "if sys.argv[2] == 'base':\n    open(state, 'a').write('x'); print(json.dumps({'base': count + 1}))\n"
+        "elif sys.argv[2] == 'send':\n    sys.exit('stale') if count < 3 else print(json.dumps({'id': sys.argv[3]}))\n"
+        "else:\n    page = int(sys.argv[3]) if sys.argv[3:] else 0\n"
+        "    print(json.dumps({'rows': [{'id': page, 'body': 'b'}], 'next': page + 1 if page < 2 else None}))\n"
+    )
+    toml = """\
+door = { cli = ["PYTHON", "$here/paged.py", "$store/state"] }
+[send]
+before = [{ args = ["base"], save = { base = "base" } }]
+args = ["send", "$base"]
+again = { when = "stale", times = 5 }
+[receive]
+args = ["inbox", "$page"]
+list = "rows"
+message = { id = "id", body = "body" }
+save = { page = "next" }
+again = { while = "next" }
+"""
+    ann = (fleet := bus(tmp_path, toml, paged=program)).join()
+    assert ask(ann, "send", "ann", to="bob", body="one")["id"] == "3"
+    for _ in range(2):  # the second begins with the first page again
+        assert [row["id"] for row in ask(ann, "receive", "ann", limit=10)["messages"]] == ["0", "1", "2"]
+    fleet.end()
+
+
+def test_every_other_process_comes_by_the_second_way(tmp_path: Path) -> None:
+    """To the same store; an operation that the second way lacks takes the first."""
+    program = "import json, sys\nprint(json.dumps({'id': sys.argv[1]} if sys.argv[2] == 'send' else []))\n"
+    toml = ECHO.replace("echo.py", 'echo.py", "front') + (
+        'also = { door = { cli = ["PYTHON", "$here/echo.py", "back"] }, send = { args = ["send"] } }\n'
+    )
+    fleet = bus(tmp_path, toml, echo=program)
+    ways = [ask(fleet.join(), "send", "ann", to="bob", body="one")["id"] for _ in range(4)]
+    assert ways == ["front", "back", "front", "back"]
+    fleet.end()
+
+
+def test_an_agent_can_be_a_live_process(tmp_path: Path) -> None:
+    """It has the session's pid, and dies with the session."""
+    toml = 'names = { pattern = "codex#{n}", needs_pid = true }\n' + ECHO.replace('"$body"', '"$agent", "$pid"')
+    program = "import json, sys\nprint(json.dumps({'id': ' '.join(sys.argv[2:])}))\n"
+    fleet = bus(tmp_path, toml, echo=program)
+    door = fleet.join()
+    name, pid = ask(door, "send", "ann", to="bob", body="one")["id"].split()
+    assert name == "codex#1"
+    os.kill(int(pid), 0)
+    door.kill()
+    assert fleet.end() == []
+
+
+ONE_FOR_ALL = """\
+door = { mcp = ["PYTHON", "$here/server.py"], per = "store" }
+send = { tool = "send", args = { body = "$body" } }
+receive = { tool = "inbox", message = { id = "id", body = "body" } }
+"""
+SERVER = """\
+import json, sys, threading, time
+lock = threading.Lock()
+def answer(request):
+    if request["method"] == "tools/call" and request["params"]["name"] == "send":
+        time.sleep(1.0)
+        value = {"id": str(time.monotonic_ns())}
+    else:
+        value = []
+    result = {"content": [{"type": "text", "text": json.dumps(value)}]}
+    with lock:
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+print("a banner, which is no message", flush=True)
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" in request:
+        ONE_OR_MANY
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "at_once"), [("threading.Thread(target=answer, args=[request]).start()", True), ("answer(request)", False)]
+)
+def test_agents_share_one_server_and_call_it_at_once(how: str, at_once: bool, tmp_path: Path) -> None:
+    """The server decides whether calls overlap; each answer finds its caller."""
+    fleet = bus(tmp_path, ONE_FOR_ALL, server=SERVER.replace("ONE_OR_MANY", how))
+    doors = [fleet.join() for _ in range(3)]
+    for door in doors:
+        ask(door, "receive", "x", limit=1)
+    spans: list[tuple[float, float]] = []
+
+    def send(door: Door, agent: str) -> None:
+        began = time.monotonic()
+        ask(door, "send", agent, to="x", body="one")
+        spans.append((began, time.monotonic()))
+
+    threads = [threading.Thread(target=send, args=(door, str(number))) for number, door in enumerate(doors)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(spans) == 3
+    whole_s = max(end for _, end in spans) - min(began for began, _ in spans)
+    assert at_once or whole_s >= 3.0
+    answered_apart_s = max(end for _, end in spans) - min(end for _, end in spans)
+    assert not at_once or answered_apart_s < 1.9, "two of them waited for others"
+    assert fleet.end() == []
+
+
+def test_tools_of_a_server_over_streamable_http(tmp_path: Path) -> None:
+    """The server of MCP's own SDK; answers come as events."""
+    pytest.importorskip("mcp", reason="the SDK is the server of this test")
+    server = (
+        "import sys\nfrom mcp.server.mcpserver import MCPServer\nrows = []\nserver = MCPServer('shelf')\n"
+        "@server.tool()\ndef put_note(to: str, text: str) -> dict:\n"
+        "    rows.append({'id': len(rows) + 1, 'to': to, 'text': text})\n    return rows[-1]\n"
+        "@server.tool()\ndef notes(of: str) -> list[dict]:\n    return [row for row in rows if row['to'] == of]\n"
+        "server.run('streamable-http', host='127.0.0.1', port=int(sys.argv[1]))\n"
+    )
+    toml = """\
+door = { mcp_url = "http://127.0.0.1:$port/mcp", server = ["PYTHON", "$here/shelf.py", "$port"], start_s = 60 }
+send = { tool = "put_note", args = { to = "$to", text = "$body" } }
+receive = { tool = "notes", args = { of = "$agent" }, list = "result", message = { id = "id", body = "text" } }
+"""
+    fleet = bus(tmp_path, toml, shelf=server)
+    ann, bob = fleet.join(), fleet.join()
+    ask(ann, "send", "ann", to="bob", body="a $note")
+    assert ask(bob, "receive", "bob", limit=10)["messages"] == [{"id": "1", "body": "a $note"}]
+    with pytest.raises(Refused, match="put_note") as refused:
+        ask(ann, "send", "ann", body="to nobody")
+    assert refused.value.definite
+    assert fleet.end() == []
+
+
+def _patiently(call: Any) -> Any:
+    """A shared server that was killed may still be missed by the first call, and the dead by their parent."""
+    for _ in range(20):
+        with contextlib.suppress(Refused, Lost):
+            if value := call():
+                return value
+        time.sleep(0.1)
+    return call()
+
+
+def test_the_adapter_names_a_fault_of_the_file_and_no_check_begins(tmp_path: Path) -> None:
+    """Exit 2: nothing is decided."""
+    (tmp_path / "bus.toml").write_text('name = "x"\n', encoding="utf-8")
+    command = [sys.executable, "-m", "busproof", "doctor", "--system", "mailbox", "--bus", f"toml:{tmp_path}/bus.toml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "line 1: door: Field required" in done.stdout + done.stderr
+    assert done.returncode in (1, 2)
