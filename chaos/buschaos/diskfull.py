@@ -38,7 +38,7 @@ from busproof.bus.session import Session
 from busproof.contract.history import Recorder, merge, read
 from busproof.words import kit_failed, reason
 
-FAILED = "failed"  # instead of a level
+FAILED, APART = "failed", "apart"  # instead of a level
 LEVELS = (*range(40), *range(40, 100, 5))  # free pages of 4 KiB
 LEVELS_FEW = (0, 1, 2, 3, 5, 8, 13, 21, 28, 34)
 LEVELS_OF_SLOW_STARTERS = (*LEVELS_FEW, 44)  # at 44 all of `topics` finds room
@@ -46,6 +46,10 @@ LEVELS_OF_SLOW_STARTERS = (*LEVELS_FEW, 44)  # at 44 all of `topics` finds room
 Wants = tuple[tuple[Scarce, tuple[int, ...]], ...]
 WANTS: Wants = (("descriptors", tuple(range(8))), ("KiB of memory", (0, 16, 64, 256, 1024, 4096, 16384)))
 WANTS_FEW: Wants = (("descriptors", (0, 1, 2)), ("KiB of memory", (0, 256, 1024)))
+
+
+class NotInItsFolderError(Exception):
+    """The state of the bus is not in the folder of its store, but in a server, say: a copy of the folder lacks it."""
 
 
 @dataclass
@@ -105,6 +109,8 @@ def run(
                 told = json.loads(line)
                 if FAILED in told:
                     raise RunFailed(told[FAILED])
+                if APART in told:
+                    raise NotInItsFolderError(told[APART])
                 problems = [Problem(**problem) for problem in told["problems"]]
                 yield Level(told["amount"], told["opened"], told["of"], Counter(told["answers"]), problems)
         except BaseException:  # the caller has seen enough
@@ -128,6 +134,29 @@ class _FullDisk:
             if op.first is None
         ]
         self._prepared = self._subject.fill_store(fleet, self._template, work / "prepared.jsonl")
+        self._ask_a_copy()
+
+    def _ask_a_copy(self) -> None:
+        """Is what was stored in the folder? If none of it is in a copy, though it is in the store, it is elsewhere."""
+        stored = {one.id for one in self._subject.truth.promises(read(self._work / "prepared.jsonl"))}
+        copied = self._small / "copied"
+        shutil.copytree(self._template, copied, symlinks=True)
+        try:
+            if stored and not stored & self._ids(copied) and stored & self._ids(self._template):
+                raise NotInItsFolderError("a copy of the store's folder holds nothing of what the bus had stored")
+        finally:
+            shutil.rmtree(copied)
+
+    def _ids(self, store: Path) -> set[str]:
+        """The ids of the messages that a store holds, or that a bus without a dump shows."""
+        with contextlib.closing(Recorder(self._work / "ids.jsonl", run="ids", system=self._fleet.system)) as recorder:
+            session = self._open(store, recorder, 2)
+            try:
+                self._enter(session)
+                seen = reading.dump(session, store, self._fleet.hello, self._subject)
+            finally:
+                self._fleet.give_back(session.door, retired=session.retired or self._subject.is_slow_to_start)
+        return {row[self._subject.id] for row in seen["messages"]}
 
     def play(self, level: Level) -> None:
         """Fill, call, make room, look, call again, look."""
@@ -299,6 +328,8 @@ def main() -> None:
     """Play the job from stdin, and say why if that cannot be."""
     try:
         _play(json.load(sys.stdin))
+    except NotInItsFolderError as error:
+        print(json.dumps({APART: reason(error)}), flush=True)
     except (RunFailed, DoorError, BusSpecError) as error:
         print(json.dumps({FAILED: reason(error)}), flush=True)
     except Exception as error:

@@ -29,6 +29,10 @@ class Judgement:
     undecided: list[str]  # the questions that could not be decided, and why
     idle: list[str]  # the checks that had nothing to judge
 
+    def decides(self, check: str) -> bool:
+        """Did this check say valid or invalid?"""
+        return check not in self.idle and not any(why.startswith(f"{check}: ") for why in self.undecided)
+
 
 def read_to_the_end(
     fleet: Fleet, store: Path, parts: list[Path], into: Path, *, run: str, agents: list[str], now_ms: int = T0_MS
@@ -52,13 +56,16 @@ def read_to_the_end(
                     subject.read_all(reader, told)
                 except reading.Endless as error:
                     endless.append(Problem(error.noun, f"{agent}: {error}"))
-        if exports and subject.export is not None:
+        if subject.catch_up:
+            auditor.call(subject.catch_up)
+        elif exports and subject.export is not None:
             auditor.call(subject.export)
         facts = inspector.look(store)
         if exports:
             record_export(recorder, first, facts)
-        can_dump = reading.can_dump(fleet.hello)
-        dump = reading.dump(auditor, store, fleet.hello, subject) if can_dump else None
+        dump = None
+        if reading.can_dump(fleet.hello):
+            dump = reading.dump(auditor, store, fleet.hello, reading.with_ledger(auditor, fleet.hello, subject))
     merge([*parts, last_part], into)
     return Evidence(dump, facts, subject.truth.promises(read(into)), exports, endless)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from buschaos.subjects.base import Subject
 
 WHY_NOT = "the bus declares neither `dump` nor `sqlite`, so nobody can tell what it stored"
+BY_WHAT_IS_SHOWN = "the bus declares neither `dump` nor `sqlite`, so loss is judged by what readers were shown"
 LARGE_BYTES = 16 << 20  # a larger database is read from its tables: its dump may not fit into an answer
 SHOWN_ONLY = (
     "no `dump` and no `sqlite`: states are compared by what readers are shown; what is acknowledged is out of sight"
@@ -61,6 +62,16 @@ def dump(session: Session, store: Path, hello: HelloReply, subject: Subject) -> 
         return _as(session, door).call("dump")
     finally:
         door.close()
+
+
+def with_ledger(session: Session, hello: HelloReply, subject: Subject) -> Subject:
+    """The subject, whose files are read beside the ledger that this session tells, if that is of a form of its own."""
+    read = subject.read
+    if read is None or "sqlite" in hello.features or "dump" not in hello.features:
+        return subject
+    told = session.door.call("dump", {})
+    ledger = {subject.table if name == "messages" else name: rows for name, rows in told.items()}
+    return replace(subject, read=lambda store: read(store) | ledger)
 
 
 def _is_large(session: Session, store: Path) -> bool:

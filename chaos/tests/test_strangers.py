@@ -22,6 +22,7 @@ from buschaos.subjects.worker.shown import shown
 from busproof.bus.fleet import Fleet, reference
 from busproof.bus.session import Session
 from busproof.contract.history import Recorder
+from busproof.faults.record import faults
 
 NOT_DECLARED = dict.fromkeys(("worker.blob.16", "worker.export.12"), "not-applicable")
 
@@ -58,15 +59,42 @@ def test_a_correct_bus_on_the_seeds_tables_passes_what_it_declares(tmp_path: Pat
 
 
 def test_a_bus_that_nobody_can_look_into_is_judged_by_what_it_shows(tmp_path: Path) -> None:
-    """No dump and no table that the kit knows. Random kills decide nothing: acknowledged messages are out of sight."""
-    found = outcomes("plain", tmp_path)
-    assert {row: outcome for row, (outcome, _) in found.items()} == {
+    """No dump and no table that the kit knows. After random kills everyone reads to the end, which shows a loss."""
+    assert {row: outcome for row, (outcome, _) in outcomes("plain", tmp_path).items()} == {
         "worker.log.03": "pass",
-        "worker.log.54": "inconclusive",
+        "worker.log.54": "pass",
         "worker.log.55": "pass",
         **NOT_DECLARED,
     }
-    assert "neither `dump` nor `sqlite`" in found["worker.log.54"][1]
+
+
+def test_a_full_disk_decides_nothing_of_a_bus_whose_state_is_not_in_its_folder(tmp_path: Path) -> None:
+    """Each level begins with a copy of the store's folder, which is another, empty store of a server."""
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    bus = shlex.join([sys.executable, str(SMALL), "elsewhere", str(elsewhere)])
+    settings = Settings(
+        specs=[f"exec:{bus}"],
+        out=tmp_path / "out",
+        system="worker",
+        disk_full=True,
+        levels=(0,),
+        errors=(),
+        shorts=False,
+    )
+    found = {row.requirement: (row.outcome, row.why) for row in report.rows(run(settings), "worker")}
+    outcome, why = found["worker.log.55"]
+    assert outcome == "inconclusive", why
+    assert "holds nothing of what the bus had stored" in why
+
+
+@pytest.mark.parametrize(("system", "row"), [("worker", "worker.log.54"), ("comms", "comms.log.72")])
+def test_a_bus_that_nobody_can_look_into_and_that_loses_one_message_in_twenty_fails(
+    system: str, row: str, tmp_path: Path
+) -> None:
+    """It declares core nouns and no feature."""
+    lossy = faults(system)["loses_one_in_twenty"].spec()
+    settings = Settings(specs=[lossy], out=tmp_path, system=system, seed=1, kills=6)
+    assert {one.requirement: one.outcome for one in report.rows(run(settings), system)}[row] == "fail"
 
 
 @pytest.mark.nightly
@@ -99,16 +127,16 @@ def test_what_a_bus_shows_tells_states_apart(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_looked_into_is_never_green(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If its answers do not tell states apart: could-not-run and inconclusive, with the reason."""
+    """If its answers do not tell states apart: could-not-run, with the reason; what readers are shown tells a loss."""
     monkeypatch.setitem(SUBJECTS, "worker", replace(SUBJECTS["worker"], shown=None))
     found = outcomes("plain", tmp_path)
     assert {row: outcome for row, (outcome, _) in found.items()} == {
         "worker.log.03": "could-not-run",
-        "worker.log.54": "inconclusive",
+        "worker.log.54": "pass",
         "worker.log.55": "could-not-run",
         **NOT_DECLARED,
     }
-    assert all("neither `dump` nor `sqlite`" in why for outcome, why in found.values() if outcome != "not-applicable")
+    assert all("neither `dump` nor `sqlite`" in why for outcome, why in found.values() if outcome == "could-not-run")
 
 
 @pytest.mark.parametrize("is_wall", [True, False])

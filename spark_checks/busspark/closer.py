@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from busproof.oracle.checks import Check, Facts, Verdict, content, lease
 from busproof.oracle.checks.facts import FACTS, About, Malformed
-from busspark.known import KNOWN
+from busspark.known import KNOWN, is_screened
 from busspark.narrow.database import opened
 from busspark.narrow.judge import can_judge, look
 from busspark.screen import rows as r
@@ -48,10 +48,12 @@ class Closer:
     @cached_property
     def _facts(self) -> dict[str, Facts]:
         """All facts of the small runs in which anything is suspect."""
-        is_blind = any(check not in KNOWN for check in self._checks.values())
-        runs = [run for run in self._small if is_blind or self._runs[run][1].bits]
+        runs = [run for run in self._small if self._is_wanted(*self._runs[run])]
         wanted = {name for check in self._checks.values() for name in _looks_at(check)}
         return _by_run({name: self._streams[name].where(F.col("run").isin(runs)) for name in wanted})
+
+    def _is_wanted(self, about: About, suspicion: Suspicion) -> bool:
+        return bool(suspicion.bits) or not all(is_screened(check, about) for check in self._checks.values())
 
     def look(self, run: str, check: Check) -> Verdict:
         """The verdict of the check."""

@@ -16,7 +16,7 @@ from busproof.systems import SYSTEMS
 from busspark.closer import Closer
 from busspark.compact import current
 from busspark.counted import of_all
-from busspark.known import KNOWN
+from busspark.known import KNOWN, is_screened
 from busspark.schema import fact_schema
 from busspark.screen import window
 from busspark.screen.edges import Suspicion, suspicions
@@ -97,7 +97,7 @@ def _judge_system(
             continue
         verdicts = [whole]
         for name, check in checks.items():
-            if check not in KNOWN:  # the screen knows nothing of it
+            if not is_screened(check, about):
                 verdicts.append(closer.look(run, check))
                 continue
             # Without an export there is nothing to compare.

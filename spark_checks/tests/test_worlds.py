@@ -30,7 +30,12 @@ from busspark.narrow import parts
 
 SYSTEMS = ("worker", "comms", "timeline", "topics")
 DAMAGED = 25  # of each system
-MUTANTS = {("worker", "claims_everything"): "lease", ("comms", "loses_one_in_five"): "durable"}
+MUTANTS = {
+    ("worker", "claims_everything"): "lease",
+    ("comms", "loses_one_in_five"): "durable",
+    ("worker", "loses_one_in_twenty"): "durable",  # without a dump
+    ("comms", "loses_one_in_twenty"): "durable",
+}
 BUSES: tuple[type[Logs | Topics | Worker], ...] = (Relay, Timeline, Topics, Worker)  # that promise an order
 Said = dict[str, list[Verdict]]
 
@@ -73,7 +78,7 @@ def worlds(
             path = play(fleet, seed=11, calls=240, into=tmp_path_factory.mktemp("mutant") / "history.jsonl")
         finally:
             fleet.close()
-        keep(f"mutant-{mutant}", events_of(path))
+        keep(f"mutant-{system}-{mutant}", events_of(path))
     whole = found["real-worker"].read_text().splitlines(keepends=True)
     for number, (name, change) in enumerate({**FILES, **CUTS}.items()):
         path = folder / f"file-{number}.jsonl"
@@ -136,8 +141,8 @@ def test_what_was_narrowed_lacks_nothing_and_makes_nothing_up(
 def test_real_histories_are_valid_and_mutants_are_found(in_python: Said) -> None:
     """Else the worlds would agree on nothing."""
     assert {overall(in_python[f"real-{system}"]) for system in SYSTEMS} == {"valid"}
-    for (_, mutant), check in MUTANTS.items():
-        said = {verdict.check: verdict.verdict for verdict in in_python[f"mutant-{mutant}"]}
+    for (system, mutant), check in MUTANTS.items():
+        said = {verdict.check: verdict.verdict for verdict in in_python[f"mutant-{system}-{mutant}"]}
         assert said[check] == "invalid"
     kinds = {witness.kind for verdicts in in_python.values() for one in verdicts for witness in one.witnesses}
     assert len(kinds) > 25

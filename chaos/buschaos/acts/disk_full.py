@@ -89,7 +89,10 @@ class FullDisk(Act[Own]):
 
     def play(self, scene: Scene, own: Own) -> None:
         if scene.shared.at is None:
-            _fill(scene, own)
+            try:
+                _fill(scene, own)
+            except diskfull.NotInItsFolderError as error:
+                scene.findings.undecided.append(f"no full disk: {error}")
         if why := why_no_points(scene.fleet):
             scene.findings.notes.append(f"no errors injected at system calls: {why}")
             return

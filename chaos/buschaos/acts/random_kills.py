@@ -73,6 +73,11 @@ class RandomKills(Act[Own]):
         judgement = judge.of_history(history := scene.shared.out / "history.jsonl")
         _tell(scene, drawn, tally, evidence)
         findings.undecided = [*judgement.undecided, *findings.undecided]
+        if not reading.can_dump(scene.fleet.hello):
+            if judgement.decides("durable"):
+                findings.notes.append(reading.BY_WHAT_IS_SHOWN)
+            else:
+                findings.undecided.append(reading.WHY_NOT)
         idle = [check for check in judgement.idle if judge.is_asked(check, scene.fleet.hello, scene.shared.system)]
         unlooked = [f"the check {check} had nothing to judge: the history has no such operation" for check in idle]
         # Where files are sent, nothing is acknowledged, and the last reading decides alone.
@@ -175,8 +180,6 @@ def _tell(scene: Scene, drawn: plan.Plan, tally: workload.Tally, evidence: Evide
     if tally.refusals:
         codes = ", ".join(f"{code} {n}" for code, n in sorted(tally.refusals.items()))
         findings.notes.append(f"refusals: {codes} (those that the plan does not count on are problems, below)")
-    if not reading.can_dump(hello):
-        findings.undecided.append(reading.WHY_NOT)
     if scene.subject.retried and not evidence.promises:  # if files are sent, nothing is acknowledged
         findings.undecided.append("no message was acknowledged, so none can be lost")
 

@@ -1,6 +1,7 @@
 """A correct bus of a stranger, with nothing of the reference: log, cursor and lease, on a wall clock, no dump.
 
 `small_bus.py sqlite` says that its file has the seed's tables, so the kit can read it; `small_bus.py plain` does not.
+`small_bus.py elsewhere DIR` keeps its file in DIR, as a server would, under the name of the store's folder.
 """
 
 import json
@@ -49,7 +50,10 @@ class Bus:
     def open(self, store, options):
         if self.db:
             self.db.close()  # SQLite would share its broken state with the new connection
-        self.db = sqlite3.connect(f"{store}/bus.db", timeout=20, isolation_level=None)
+        path = f"{store}/bus.db"
+        if sys.argv[1] == "elsewhere":
+            path = f"{sys.argv[2]}/{store.replace('/', '-')}.db"
+        self.db = sqlite3.connect(path, timeout=20, isolation_level=None)
         self.db.row_factory = sqlite3.Row
         self.db.execute("PRAGMA journal_mode = WAL")
         self.db.executescript(f"BEGIN IMMEDIATE; {TABLES} COMMIT")

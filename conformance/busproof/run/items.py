@@ -132,7 +132,7 @@ class Run:
         """If the corpus is played for rows that were asked for by their ids, only these rows."""
         if item.partition(":")[0] != CORPUS or not set(self.only) & cited(self.system) or CORPUS in self.only:
             return results
-        return [result for result in results if result.requirement in self.only]
+        return [_cut_short(result) for result in results if result.requirement in self.only]
 
     def fleet(self, label: str) -> Fleet:
         """The bus alone, or in turn with another on one store."""
@@ -266,6 +266,14 @@ def _in_turn(first: Iterable[tuple[str, str]], second: Iterable[tuple[str, str]]
 def _settled(results: list[RowResult]) -> list[RowResult]:
     """The results; a row that fails only in the differences of others is blocked by one of them."""
     return [RowResult.model_validate(row) for row in settled([result.model_dump() for result in results])]
+
+
+def _cut_short(result: RowResult) -> RowResult:
+    """A row that held is undecided if the corpus ended before all scripts that were asked for, as others broke."""
+    if result.outcome != "pass" or not result.not_played:
+        return result
+    why = f"it held, but {result.not_played} scripts were not played, as enough rows beside it had broken"
+    return result.model_copy(update={"outcome": "inconclusive", "why": why})
 
 
 def _joined(results: list[RowResult]) -> list[RowResult]:

@@ -43,7 +43,7 @@ async function close() {
 }
 
 async function publish({ agent_id, message }) {
-  const said = { id: randomUUID(), ...message, from_agent: agent_id };
+  const said = { ...message, id: message.id ?? randomUUID(), from_agent: agent_id };
   const job = await queue.add("message", said, { deduplication: { id: said.id } });
   return { id: said.id, seq: Number(job.id) };
 }

@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 import uuid
+import zlib
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -454,6 +455,19 @@ def loses_one_in_five():
                 super().insert(tx, envelope, expires_at)
 
     patch(bus, Log=Faulty)
+
+
+@fault("comms.log.69", control="log.send")
+class LosesOneInTwenty(CommsBus):
+    """One acknowledged message in twenty is gone, and the bus declares the least that it can."""
+
+    NOUNS, FEATURES = ("log", "route", "lease"), ()
+
+    def send_message(self, *args: Any, **how: Any) -> Any:
+        sent = super().send_message(*args, **how)
+        if zlib.crc32(sent["message_id"].encode()) % 20 == 0:
+            self.store.db.write("DELETE FROM messages WHERE id = ?", (sent["message_id"],))
+        return sent
 
 
 @fault("comms.log.57")

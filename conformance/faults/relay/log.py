@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import inspect
 import os
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -297,6 +298,20 @@ def looks_at_the_database_alone():
         return identity(self._paths[0]), None
 
     patch(Sight, _found=the_database)
+
+
+@fault("relay.log.53", "relay.cursor.27")
+class LosesOneInTwenty(RelayBus):
+    """One delivered copy in twenty is gone, and the bus declares the least that it can."""
+
+    NOUNS, FEATURES = ("log", "cursor", "route", "blob", "limit"), ()
+
+    def scan(self) -> Any:
+        done = super().scan()
+        for path in Path(self.store.root).glob("agents/*/inbox/*"):
+            if zlib.crc32(path.name.encode()) % 20 == 0:
+                path.unlink()
+        return done
 
 
 @fault("relay.log.10")

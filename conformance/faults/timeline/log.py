@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import zlib
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -280,6 +281,19 @@ def looks_for_the_head_before_it_locks():
 
     patch(SqliteQueue, append=looking)
     patch(sqlite, chained=follow)
+
+
+@fault("timeline.log.37")
+class LosesOneInTwenty(TimelineBus):
+    """One acknowledged message in twenty is gone, and the bus declares the least that it can."""
+
+    NOUNS, FEATURES = ("log", "cursor", "route"), ()
+
+    def send(self, key: dict[str, Any], payload: Any = None, nonce: str | None = None) -> Any:
+        sent = super().send(key, payload, nonce)
+        if zlib.crc32(sent["hash"].encode()) % 20 == 0:
+            self.store.queue.store.db.write("DELETE FROM messages WHERE hash = ?", (sent["hash"],))
+        return sent
 
 
 @fault("timeline.log.48", chaos={"power": 100})

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import threading
 import time
+import zlib
 from typing import Any
 
 from plant import fault, patch, reword
@@ -386,6 +387,19 @@ def looks_before_it_locks():
             return super().begin_sync(topic_id, outbox, *args, **kwargs)
 
     return Faulty
+
+
+@fault("topics.log.46")
+class LosesOneInTwenty(TopicsBus):
+    """One message in twenty that was told as sent is gone."""
+
+    def begin_sync(self, *args: Any, **how: Any) -> SyncCall:
+        call = super().begin_sync(*args, **how)
+        ids = [(record["message"]["message_id"],) for record in call.reply["sent"]]
+        with self.store.transaction() as tx:
+            lost = [one for one in ids if zlib.crc32(one[0].encode()) % 20 == 0]
+            tx.executemany("DELETE FROM messages WHERE message_id = ?", lost)
+        return call
 
 
 @fault("topics.log.59", item="corpus:items_of_other_types")

@@ -11,6 +11,7 @@ import os
 import re
 import sqlite3
 import uuid
+import zlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -485,6 +486,19 @@ class LosesOneInSeven(WorkerBus):
                 "seq": self.db.row("SELECT coalesce(max(seq), 0) FROM messages")[0] + 1,
             }
         return super().publish(agent_id, message)
+
+
+@fault("worker.log.53", control="log.idempotent_publish")
+class LosesOneInTwenty(WorkerBus):
+    """One acknowledged message in twenty is gone, and the bus declares the least that it can."""
+
+    NOUNS, FEATURES = ("log", "cursor", "route"), ()
+
+    def publish(self, agent_id: str, message: dict[str, Any]) -> dict[str, Any]:
+        sent = super().publish(agent_id, message)
+        if zlib.crc32(sent["id"].encode()) % 20 == 0:
+            self.db.write("DELETE FROM messages WHERE id = ?", (sent["id"],))
+        return sent
 
 
 @fault("worker.log.03", chaos={"points": True, "only": "open, an older file"})

@@ -16,8 +16,7 @@ def narrowed(db: Database) -> dict[str, str]:
         """SELECT lane, id AS message FROM appended WHERE outcome = 'ok' AND id IS NOT NULL
            GROUP BY lane, id HAVING bool_or(is_new) AND min("end") <> max("end")""",
     )
-    if db.about.dump_at is not None:
-        db.make("odd", f"SELECT * FROM odd UNION ({_LOST}) UNION ({_DOUBLED}) UNION ({_UNINVITED})")
+    db.make("odd", f"SELECT * FROM odd UNION ({_LOST}) UNION ({_DOUBLED}) UNION ({_UNINVITED})")
     while True:
         before = db.count("odd")
         names = " UNION ".join(

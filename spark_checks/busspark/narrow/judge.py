@@ -9,7 +9,7 @@ from pathlib import Path
 from busproof.oracle.checks import Check, Facts, Verdict, integrity
 from busproof.oracle.checks.facts import About
 from busspark.counted import of_all
-from busspark.known import KNOWN
+from busspark.known import KNOWN, is_screened
 from busspark.narrow.database import Database, opened
 from busspark.narrow.parts import parts
 
@@ -28,8 +28,13 @@ def judge(folder: Path, run: str, about: About, checks: Mapping[str, Check]) -> 
 
 def look(db: Database, check: Check) -> Verdict:
     """One check."""
-    shown = KNOWN[check].shown
-    said = _in_parts(db, check, shown) if isinstance(shown, dict) else check(_facts(db, shown(db)))
+    known = KNOWN[check]
+    if not is_screened(check, db.about):
+        said = check(_facts(db, {name: f"FROM {name}" for name in known.looks_at}))
+    elif isinstance(known.shown, dict):
+        said = _in_parts(db, check, known.shown)
+    else:
+        said = check(_facts(db, known.shown(db)))
     return of_all(said, check, db.about, has_export=db.count("exports") > 0)
 
 

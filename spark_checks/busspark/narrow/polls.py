@@ -10,8 +10,6 @@ def narrowed(db: Database) -> dict[str, str]:
     db.make("odd", _IN_ITSELF)
     of_odd = 'WHERE "end" IN (SELECT "end" FROM odd)'
     reads, delivered = f"SELECT * FROM reads {of_odd}", f"SELECT * FROM delivered {of_odd}"
-    if db.about.dump_at is None:
-        return {"reads": reads, "delivered": delivered}
     db.make("cursors", _CURSORS)
     db.make("view", _VIEW)
     db.make("published", _PUBLISHED)

@@ -35,6 +35,8 @@ def comparable(dump: dict[str, Any], known_ids: set[str], clock: str) -> dict[st
         return value
 
     kept = cleaned(dump, clean, lambda column: clock == "manual" or not column.endswith("_ms"))
+    # Agents and tasks have no order.
+    kept |= {table: sorted(rows, key=repr) for table, rows in kept.items() if table not in LOG_TABLES}
     kept["export_last_seq"] = rank(dump.get("export_last_seq"))
     return kept
 

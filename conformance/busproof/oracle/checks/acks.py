@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+from busproof.oracle.checks import shown
 from busproof.oracle.checks.facts import Acked, Facts
 from busproof.oracle.checks.verdict import Verdict, Witness, judged
 
@@ -16,7 +17,7 @@ def check(facts: Facts) -> Verdict:
     witnesses = _redelivered(facts, acked) + _answers(facts, acked)
     if facts.dump_at is not None:
         witnesses += _final(facts, acked, facts.dump_at)
-    return judged("acks", witnesses, len(facts.acked), facts.known.unknown_because or facts.known.no_dump)
+    return judged("acks", witnesses, len(facts.acked), facts.known.unknown_because or shown.unseen(facts))
 
 
 def _redelivered(facts: Facts, acked: Acks) -> list[Witness]:

@@ -1,5 +1,7 @@
 """durable: every acknowledged message is in the final state, once, and no message is there that nobody sent.
 
+Without a final state, every acknowledged message was shown to those that it was due to (`shown`), once.
+
 A message whose time may have been over by the end need not be there. A row is known by the name that its sender gave,
 else by its id; a row that nothing names may be of any attempt without a name whose answer was lost.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
+from busproof.oracle.checks import shown
 from busproof.oracle.checks.facts import Appended, Facts, Stored
 from busproof.oracle.checks.verdict import Verdict, Witness, judged
 
@@ -17,7 +20,9 @@ def check(facts: Facts) -> Verdict:
     witnesses = _given_twice(facts)
     if facts.dump_at is not None:
         witnesses += _lost(facts, facts.dump_at) + _doubled(facts, facts.dump_at) + _uninvited(facts, facts.dump_at)
-    unknown = facts.known.unknown_because or facts.known.no_dump
+    else:
+        witnesses += shown.lost(facts) + shown.doubled(facts)
+    unknown = facts.known.unknown_because or shown.unseen(facts)
     return judged("durable", witnesses, len(facts.appended), unknown)
 
 

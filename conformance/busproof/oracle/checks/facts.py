@@ -40,6 +40,7 @@ class Appended(Fact):
     expires_ms: int | None  # None: it does not, or nobody knows
     since: int | None = None  # an earlier attempt that nobody answered began here
     newest: int | None = None  # the greatest seq of its lane that had been told when it, or that one, began
+    channel: str | None = None  # the channel that it was sent to, where there are channels
 
     @property
     def message(self) -> str | None:
@@ -87,6 +88,7 @@ class Read(Fact):
     upto: int | None = None  # and not above this
     joined: int | None = None  # `upto` of the reader's last answer that showed anything
     is_all: bool = False  # it says that nothing is left, so it is held as one with room
+    channels: str | None = None  # the channels that it shows, as a list in JSON; None: all
 
 
 class Delivered(Fact):

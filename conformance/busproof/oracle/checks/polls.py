@@ -10,12 +10,15 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from itertools import pairwise
 
+from busproof.oracle.checks import shown
 from busproof.oracle.checks.facts import Delivered, Facts, Read
 from busproof.oracle.checks.verdict import Verdict, Witness, judged
 
 
 def check(facts: Facts) -> Verdict:
     """O(n log n): every reader's view is a sorted list, and a poll is a slice of it."""
+    unknown = facts.known.unknown_because or shown.unseen(facts)
+    facts = shown.as_stored(facts)
     witnesses: list[Witness] = []
     views, answers = _views(facts), facts.answers()
     published = _acknowledged_by_time(facts, views)
@@ -26,8 +29,6 @@ def check(facts: Facts) -> Verdict:
         rows = answers[poll.end]
         seqs = sorted({row.seq or 0 for row in rows})
         witnesses += _in_itself(poll, rows)
-        if facts.dump_at is None:
-            continue
         witnesses += [
             Witness((poll.end,), "delivered_otherwise", row.seq or 0)
             for row in rows
@@ -39,7 +40,7 @@ def check(facts: Facts) -> Verdict:
             newest = published.before(poll.reader, poll.begin)
             if poll.rows < poll.limit and newest > max([cursor, *seqs]):
                 witnesses.append(Witness((poll.end,), "stale", newest))
-    return judged("polls", witnesses, len(facts.reads), facts.known.unknown_because or facts.known.no_dump)
+    return judged("polls", witnesses, len(facts.reads), unknown)
 
 
 def _in_itself(poll: Read, rows: list[Delivered]) -> list[Witness]:

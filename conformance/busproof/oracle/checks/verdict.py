@@ -20,6 +20,8 @@ WHY = {
     # durable
     "id_given_twice": "two sends were answered with the same id",
     "lost": "a message that was acknowledged (under seq {a}; 0: none told) is not in the final state",
+    "never_shown": "a message that was acknowledged (under seq {a}; 0: none told) was never shown to its reader",
+    "shown_twice": "a message was shown to one reader as two: under seq {a} and under seq {b} (0: none told)",
     "seq_changed": "a message acknowledged under seq {a} stands under seq {b} in the final state",
     "row_doubled": "a message stands {a} times in the final state",
     "phantom": "the final state holds a message that nobody sent (seq {a}; 0: none told)",

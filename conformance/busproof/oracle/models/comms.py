@@ -1232,11 +1232,12 @@ class CommsModel(Model):
         ]
         return {
             "messages": Rows(lambda row: plain(row.get("id")), [self.message_row(m) for m in self.messages]),
-            "deliveries": Cited(
-                Rows(delivery_key, self.delivery_rows(), may_lack=True), ("comms.lease.13", "comms.retry.08")
+            "deliveries": self.of_noun(
+                "lease",
+                Cited(Rows(delivery_key, self.delivery_rows(), may_lack=True), ("comms.lease.13", "comms.retry.08")),
             ),
-            "dead_letter_queue": Rows(letter_key, [self.letter(one) for one in self.letters]),
-            "agent_status": Rows(lambda row: row.get("agent_id"), agents),
+            "dead_letter_queue": self.of_noun("retry", Rows(letter_key, [self.letter(one) for one in self.letters])),
+            "agent_status": self.of_noun("presence", Rows(lambda row: row.get("agent_id"), agents)),
             "channel_subscriptions": Rows(lambda row: (row.get("channel_name"), row.get("agent_id")), subscribed),
             "integrity": Told("ok"),
         }

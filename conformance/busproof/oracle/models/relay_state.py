@@ -284,7 +284,7 @@ class Below(Part):
 
 @dataclass(frozen=True)
 class Listed(Part):
-    """Members by name, in their order. One that is missing, or too many, breaks the rows of that name."""
+    """Members by name, in any order if no row sets it. One that is missing, or too many, breaks its name's rows."""
 
     members: list[tuple[str, Any]]
     rows_of: Callable[[str], tuple[str, ...]]
@@ -311,8 +311,8 @@ class Listed(Part):
             return Difference(path, f"{len(wanted)} of them", f"{len(seen)}: {name} {said}", self.rows_of(name))
         return (
             None
-            if wanted == seen
-            else Difference(path, as_json(wanted)[:600], as_json(seen)[:600], self.in_order or rows)
+            if wanted == seen or not self.in_order
+            else Difference(path, as_json(wanted)[:600], as_json(seen)[:600], self.in_order)
         )
 
     def __repr__(self) -> str:

@@ -543,6 +543,10 @@ class Model:
         self.at: int | str = 0
         self.now_ms = 0
 
+    def of_noun(self, noun: str, value: Any) -> Any:
+        """A part of a state: if the bus does not declare the noun that it belongs to, nobody promises what it holds."""
+        return value if noun in self.features else Fits("anything", lambda _: True)
+
     def call(self, step: str, at: int | str, method: str, params: dict[str, Any], now_ms: int) -> Answer:
         """One call by one session, whole; `open` too. `at` is the process, or "hand" for the kit itself."""
         *_, answer = self.steps(step, at, method, params, now_ms)

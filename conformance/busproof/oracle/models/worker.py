@@ -799,10 +799,17 @@ class WorkerModel(WorkerState):
         return {
             "messages": Cited([self.dumped(row) for row in self.log], ("worker.log.06", "worker.limit.09")),
             "archived": self.told("archive", Cited([self.dumped(row) for row in self.archived], ("worker.log.42",))),
-            "cursors": Cited(AnyOrder(position, ("agent_id",)), ("worker.cursor.08", "worker.cursor.12")),
-            "task_claims": Cited(AnyOrder(claims, ("task_id",)), ("worker.lease.24", "worker.lease.15")),
-            "heartbeats": Cited(
-                AnyOrder([self.beat(one) for one in self.beats.values()], ("agent_id",)), ("worker.presence.01",)
+            "cursors": self.of_noun(
+                "cursor", Cited(AnyOrder(position, ("agent_id",)), ("worker.cursor.08", "worker.cursor.12"))
+            ),
+            "task_claims": self.of_noun(
+                "lease", Cited(AnyOrder(claims, ("task_id",)), ("worker.lease.24", "worker.lease.15"))
+            ),
+            "heartbeats": self.of_noun(
+                "presence",
+                Cited(
+                    AnyOrder([self.beat(one) for one in self.beats.values()], ("agent_id",)), ("worker.presence.01",)
+                ),
             ),
             "dead_letters": self.told("dead_letter", Cited(AnyOrder(dead, ("agent_id", "seq")), ("worker.retry.08",))),
             "task_tokens": Told(Cited(AnyOrder(tokens_of, ("task_id",)), ("worker.lease.17",))),

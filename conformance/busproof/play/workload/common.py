@@ -35,12 +35,16 @@ Plan = list[list[list[Step]]]  # phase → session → steps
 
 @dataclass(frozen=True)
 class Workload:
-    """The parts that a system plays: the agents' names, one for each session; the plan; a step; and the last look."""
+    """The parts that a system plays: the agents' names, one for each session; the plan; a step; and the last look.
+
+    `join`: each session's first call, before anybody sends; a bus may know its readers only from then on.
+    """
 
     agents: tuple[str, ...]
     draw: Callable[[int, int, set[str]], Plan]
     play_step: Callable[[Session, Step, random.Random], None]
     finish: Callable[[Session, list[Session], Recorder, Path, set[str]], None]
+    join: Callable[[Session], None] = lambda _: None
 
 
 def play(workload: Workload, fleet: Fleet, *, seed: int, calls: int, into: Path) -> Path:
@@ -62,6 +66,10 @@ def _play(workload: Workload, fleet: Fleet, plan: Plan, seed: int, store: Path, 
         for number, agent in enumerate(workload.agents):
             sessions.append(Session(fleet.door(number, store, {}), recorder, process=number, agent=agent))
         now_ms = T0_MS
+        for session in sessions:
+            if fleet.hello.clock == "manual":
+                session.set_clock(now_ms)
+            workload.join(session)
         for phase, parts in enumerate(plan):
             fleet.goes_on()
             if fleet.hello.clock == "manual":
@@ -94,6 +102,12 @@ def _together(workload: Workload, sessions: list[Session], parts: list[list[Step
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def record_state(recorder: Recorder, process: int, state: dict[str, Any]) -> None:
+    """Record what an auditor found in the end as the final state."""
+    recorder.record("invoke", process=process, op="dump", agent="auditor", value={})
+    recorder.record("ok", process=process, op="dump", agent="auditor", value=state)
 
 
 def quiet(session: Session, method: str, **params: Any) -> None:

@@ -85,4 +85,8 @@ def finish(first: Session, sessions: list[Session], recorder: Recorder, store: P
         quiet(first, "dump")
 
 
-WORKLOAD = Workload(AGENTS, draw, play_step, finish)
+def _join(session: Session) -> None:
+    quiet(session, "receive_messages", channels=sorted(set(CHANNELS)), limit=1)
+
+
+WORKLOAD = Workload(AGENTS, draw, play_step, finish, _join)

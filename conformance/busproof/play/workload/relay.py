@@ -18,8 +18,8 @@ from busproof.bus.base import DoorError
 from busproof.bus.hand_relay import RelayHand
 from busproof.bus.session import Session
 from busproof.contract.common import T0_MS
-from busproof.contract.history import Recorder
-from busproof.play.workload.common import PHASES, Plan, Step, Workload
+from busproof.contract.history import Recorder, read
+from busproof.play.workload.common import PHASES, Plan, Step, Workload, record_state
 
 AGENTS = ("ann", "ben", "cas", "dee", "eve", "fay")
 MS = 1_000_000
@@ -31,18 +31,19 @@ def draw(seed: int, calls: int, nouns: set[str]) -> Plan:
     """The whole plan, a pure function of its arguments: four phases of bursts for the one session."""
     rng, numbers = random.Random(seed), itertools.count(1)
     bursts = max(1, calls // (PHASES * 2 * len(AGENTS)))
-    plan = [[[_burst(rng, numbers, "sqlite" in nouns) for _ in range(bursts)]] for _ in range(PHASES)]
+    ledger = next((kind for kind in ("sqlite", "dump") if kind in nouns), "")
+    plan = [[[_burst(rng, numbers, ledger) for _ in range(bursts)]] for _ in range(PHASES)]
     plan[0][0].insert(0, Step("scan", {}))
     return plan
 
 
-def _burst(rng: random.Random, numbers: itertools.count[int], has_tables: bool) -> Step:
+def _burst(rng: random.Random, numbers: itertools.count[int], ledger: str) -> Step:
     messages = [
         {"agent": name, "to": _to(rng, name), "number": next(numbers), "bytes": rng.choice(BODIES)}
         for name in AGENTS
         if rng.random() < 0.8
     ]
-    return Step("burst", {"messages": messages, "has_tables": has_tables})
+    return Step("burst", {"messages": messages, "ledger": ledger})
 
 
 def _to(rng: random.Random, sender: str) -> list[str]:
@@ -67,16 +68,18 @@ def play_step(session: Session, step: Step, rng: random.Random) -> None:
         for thread in threads:
             thread.join()
         session.call("scan")
-        ledger = _ledger(session, hand, step.params["has_tables"])
-        rows = {_sent_as(row): row["id"] for row in ledger["messages"] if row["direction"] == "outbox"}
+        rows = {_sent_as(row): row["id"] for row in _outboxes(session, hand, step.params["ledger"])}
         for params, process, _ in sent:
             reply = {"id": params["id"], "seq": rows.get(params["id"])}  # found or not, it stands in its outbox
             session.recorder.record("ok", process=process, op="send", agent=params["agent"], value=reply)
 
 
-def _ledger(session: Session, hand: RelayHand, has_tables: bool) -> dict[str, Any]:
-    """The ledger in its tables or, on a bus that has no such tables, as the bus tells it."""
-    return hand.ledger() if has_tables else session.door.call("dump", {})
+def _outboxes(session: Session, hand: RelayHand, ledger: str) -> list[dict[str, Any]]:
+    """The rows of outboxes in the ledger's tables or, on a bus without such tables, as its dump tells them, if any."""
+    if not ledger:
+        return []
+    messages = (hand.ledger() if ledger == "sqlite" else session.door.call("dump", {}))["messages"]
+    return [row for row in messages if row["direction"] == "outbox"]
 
 
 def _send(session: Session, store: Path, message: dict[str, Any]) -> tuple[dict[str, Any], int, Any]:
@@ -99,21 +102,38 @@ def _send(session: Session, store: Path, message: dict[str, Any]) -> tuple[dict[
 
 
 def finish(first: Session, sessions: list[Session], recorder: Recorder, store: Path, nouns: set[str]) -> None:
-    """The final state: the ledger's rows of outboxes, and the content of the inboxes, as their readers find it."""
+    """The final state: the ledger's rows of outboxes, and the content of the inboxes, as their readers find it.
+
+    Where nobody tells the ledger, a message is known by its body, and was in its outbox if it is in an inbox.
+    """
     try:
         first.call("scan")
     except DoorError:
         return  # no final state: the checks that need it are unknown
+    ledger = next((kind for kind in ("sqlite", "dump") if kind in nouns), "")
     with closing(RelayHand(store)) as hand:
-        ledger = _ledger(first, hand, "sqlite" in nouns)
-        rows = [row for row in ledger["messages"] if row["direction"] == "outbox"]
+        try:
+            rows = _outboxes(first, hand, ledger)
+        except DoorError:
+            return
+        folders = hand.folder()["agents"]
+    if ledger:
         names = {str(row["message_id"]): _sent_as(row) for row in rows}  # the bus's name for a message, and ours
-        messages = [{"lane": f"outbox {row['agent_name']}", "id": _sent_as(row), "seq": row["id"]} for row in rows]
-        for folder in hand.folder()["agents"]:
-            messages += [_delivered(folder["name"], one["data"], names) for one in folder["inbox"] if "data" in one]
-    process = 1 + len(AGENTS)
-    recorder.record("invoke", process=process, op="dump", agent="auditor", value={})
-    recorder.record("ok", process=process, op="dump", agent="auditor", value={"messages": messages})
+    else:
+        sent = [event.value for event in read(recorder.path) if event.type == "invoke" and event.op == "send"]
+        names = {params["body"]: params["id"] for params in sent}
+    messages = [
+        _delivered(folder["name"], one["data"], names, by_body=not ledger)
+        for folder in folders
+        for one in folder["inbox"]
+        if "data" in one
+    ]
+    if ledger:
+        messages += [{"lane": f"outbox {row['agent_name']}", "id": _sent_as(row), "seq": row["id"]} for row in rows]
+    else:
+        entered = {row["id"] for row in messages} & set(names.values())
+        messages += [{"lane": f"outbox {name.partition('/')[0]}", "id": name, "seq": None} for name in sorted(entered)]
+    record_state(recorder, 1 + len(AGENTS), {"messages": messages})
 
 
 def _sent_as(row: dict[str, Any]) -> str:
@@ -121,11 +141,11 @@ def _sent_as(row: dict[str, Any]) -> str:
     return f"{row['agent_name']}/{Path(row['file_path']).stem}"
 
 
-def _delivered(reader: str, data: bytes, names: dict[str, str]) -> dict[str, Any]:
-    """A copy, by the ID in its header; a copy without one is a message that nobody sent."""
+def _delivered(reader: str, data: bytes, names: dict[str, str], *, by_body: bool) -> dict[str, Any]:
+    """A copy, by the ID in its header, or by its body; a copy without one is a message that nobody sent."""
     headers, _, body = data.decode(errors="replace").partition("\n\n")
     head = headers.split("\n")
-    told = [line.removeprefix("ID: ") for line in head if line.startswith("ID: ")]
+    told = [body] if by_body else [line.removeprefix("ID: ") for line in head if line.startswith("ID: ")]
     return {
         "lane": f"inbox {reader}",
         "id": names.get(told[0], told[0]) if told else json.dumps(head)[:200],

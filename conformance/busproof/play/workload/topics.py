@@ -10,7 +10,7 @@ from typing import Any
 from busproof.bus.base import DoorError, Refused
 from busproof.bus.session import Session
 from busproof.contract.history import Recorder
-from busproof.play.workload.common import PHASES, Plan, Step, Workload
+from busproof.play.workload.common import PHASES, Plan, Step, Workload, record_state
 
 AGENTS = ("ann", "ben", "cas", "dee", "eve", "fay")
 TOPICS = ("north", "south")
@@ -109,9 +109,7 @@ def finish(first: Session, sessions: list[Session], recorder: Recorder, store: P
         "client_message_id",
     )
     state = {"messages": [{key: message[key] for key in kept} for message in messages]}
-    process = len(sessions)
-    recorder.record("invoke", process=process, op="dump", agent="auditor", value={})
-    recorder.record("ok", process=process, op="dump", agent="auditor", value=state)
+    record_state(recorder, len(sessions), state)
 
 
 WORKLOAD = Workload(AGENTS, draw, play_step, finish)

@@ -1,18 +1,26 @@
-"""The plan for `worker`: publishers, readers, claimers and exporters among four agents."""
+"""The plan for `worker`: publishers, readers, claimers and exporters among four agents, and a witness.
+
+The witness reads and never acknowledges. At the end everyone reads to the end: that shows what is there, of any bus.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 from pathlib import Path
 from typing import Any
 
+from busproof.bus.base import DoorError
 from busproof.bus.session import Session
 from busproof.contract.history import Recorder
 from busproof.play.workload.common import PHASES, Plan, Step, Workload, quiet
 
 AGENTS = ("ada", "bob", "cy", "dot")
+WITNESS = "witness"
 TASKS = ("build", "review", "deploy")
+ALL = 10_000
+PAGE = 100
 RUSH = 4  # publishes and exports of each agent at the start of a phase
 
 
@@ -24,41 +32,46 @@ def draw(seed: int, calls: int, nouns: set[str]) -> Plan:
     kinds += (["claim"] * 3 + ["renew", "release"]) * ("lease" in nouns)
     kinds += ["export"] * ("export" in nouns) + ["publish_many"] * ("publish_many" in nouns)
     sent: list[dict[str, Any]] = []
+    has_route = "route" in nouns  # else nobody promises that a message to all, or one's own, is delivered
     plan: Plan = []
     for phase in range(PHASES):
         plan.append(
             [
-                _rush(rng, f"{phase}-{agent}", sent, "export" in nouns)
-                + [_step(rng, rng.choice(kinds), f"{phase}-{agent}-{n}", sent) for n in range(per_agent)]
-                for agent in AGENTS
+                *(
+                    _rush(rng, f"{phase}-{agent}", sent, "export" in nouns, has_route)
+                    + [_step(rng, rng.choice(kinds), f"{phase}-{agent}-{n}", sent, has_route) for n in range(per_agent)]
+                    for agent in AGENTS
+                ),
+                [Step("read", {"limit": ALL, "share": 0.0})],
             ]
         )
     return plan
 
 
-def _rush(rng: random.Random, name: str, sent: list[dict[str, Any]], exports: bool) -> list[Step]:
+def _rush(rng: random.Random, name: str, sent: list[dict[str, Any]], exports: bool, has_route: bool) -> list[Step]:
     """Every phase begins with all agents at the same work: exporters must meet to get in each other's way."""
     if not exports:
         return []
     return [
         step
         for turn in range(RUSH)
-        for step in (_step(rng, "publish", f"{name}-rush{turn}", sent), Step("export_to_jsonl", {}))
+        for step in (_step(rng, "publish", f"{name}-rush{turn}", sent, has_route), Step("export_to_jsonl", {}))
     ]
 
 
-def _step(rng: random.Random, kind: str, name: str, sent: list[dict[str, Any]]) -> Step:
+def _step(rng: random.Random, kind: str, name: str, sent: list[dict[str, Any]], has_route: bool) -> Step:
     if kind == "retry" and not sent:
         kind = "publish"
     if kind == "publish":
-        message = _message(rng, name)
+        message = _message(rng, name, has_route)
         sent.append(message)
         return Step("publish", {"message": message, "agent_id": "ada"})
     if kind == "retry":
         # By the same agent name: a retry is the same message to the letter.
         return Step("publish", {"message": rng.choice(sent), "agent_id": "ada"})
     if kind == "publish_many":
-        return Step("publish_many", {"messages": [_message(rng, f"{name}-{n}") for n in range(rng.randint(1, 5))]})
+        messages = [_message(rng, f"{name}-{n}", has_route) for n in range(rng.randint(1, 5))]
+        return Step("publish_many", {"messages": messages} | ({} if has_route else {"agent_id": "ada"}))
     if kind == "read":
         return Step("read", {"limit": rng.choice([1, 3, 10, 100]), "share": rng.random()})
     if kind == "export":
@@ -67,7 +80,7 @@ def _step(rng: random.Random, kind: str, name: str, sent: list[dict[str, Any]]) 
     return Step(op, {"task_id": rng.choice(TASKS)})
 
 
-def _message(rng: random.Random, name: str) -> dict[str, Any]:
+def _message(rng: random.Random, name: str, has_route: bool) -> dict[str, Any]:
     size = rng.choice([0, 0, 10, 200, 5000])
     message: dict[str, Any] = {
         "id": name,
@@ -76,6 +89,8 @@ def _message(rng: random.Random, name: str) -> dict[str, Any]:
     }
     if rng.random() < 0.6:
         message["to"] = rng.choice(AGENTS)
+    if not has_route and message.get("to", "ada") == "ada":  # the sender
+        message["to"] = rng.choice(AGENTS[1:])
     return message
 
 
@@ -96,12 +111,22 @@ def finish(first: Session, sessions: list[Session], recorder: Recorder, store: P
     """The input of the checks at the end: every reader's view, the export, the final state."""
     for session in sessions:
         if not session.retired:
-            quiet(session, "poll", limit=10_000)
+            with contextlib.suppress(DoorError):  # recorded as fail or info
+                _read_to_the_end(session, acknowledges="cursor" in nouns and session.agent != WITNESS)
     if "export" in nouns:
         quiet(first, "export_to_jsonl")
         record_export(recorder, store, process=-2)
     if "dump" in nouns:
         quiet(first, "dump")
+
+
+def _read_to_the_end(session: Session, *, acknowledges: bool) -> None:
+    """One look at all that is left; then page by page, until there is nothing more."""
+    session.call("poll", limit=ALL)
+    last = 0
+    while acknowledges and (messages := session.call("poll", limit=PAGE)["messages"]) and messages[-1]["seq"] > last:
+        last = messages[-1]["seq"]
+        session.call("ack", seq=last)
 
 
 def record_export(recorder: Recorder, store: Path, *, process: int) -> None:
@@ -120,4 +145,8 @@ def record_export(recorder: Recorder, store: Path, *, process: int) -> None:
     recorder.record("ok", process=process, op="read_export", value={"lines": seqs, "torn": torn})
 
 
-WORKLOAD = Workload(AGENTS, draw, play_step, finish)
+def _join(session: Session) -> None:
+    quiet(session, "poll", limit=1)
+
+
+WORKLOAD = Workload((*AGENTS, WITNESS), draw, play_step, finish, _join)

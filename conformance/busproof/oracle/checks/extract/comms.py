@@ -6,6 +6,7 @@ A completion is a release; after one that was answered `done` nothing is left to
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -77,7 +78,13 @@ def _appended(call: Call) -> Appended:
         text(to_agent),
         given is None,
         _expires_ms(params, call.at_ms),
+        channel=_channel(call.op, params),
     )
+
+
+def _channel(op: str, params: dict[str, Any]) -> str | None:
+    """None where the bus chooses one."""
+    return text(params.get("channel", "general")) if op == "send_message" else None
 
 
 def _written(call: Call) -> int | None:
@@ -114,8 +121,21 @@ def _read(call: Call) -> Iterator[Fact]:
     rows, limit = call.reply.get("messages"), number(call.params.get("limit"))
     count: Any = len(rows) if isinstance(rows, list) else None
     asked = RECEIVE_LIMIT if limit is None else limit
-    yield Read(call.agent, call.agent, call.begin, call.end, count, asked, None, False, None, True)
     channels = as_list(call.params.get("channels"))
+    yield Read(
+        call.agent,
+        call.agent,
+        call.begin,
+        call.end,
+        count,
+        asked,
+        None,
+        False,
+        None,
+        True,
+        is_all=count is not None and count < asked,
+        channels=json.dumps(channels),
+    )
     for place, row in enumerate(map(as_row, as_list(rows))):
         to, priority, sent_at = text(row.get("to_agent")), number(row.get("priority")), text(row.get("timestamp"))
         is_asked: Any = None if row.get("channel") is None else text(row["channel"]) in channels

@@ -95,7 +95,8 @@ def _read(call: Call) -> Iterator[Fact]:
     limit = number(call.params.get("limit"))
     count: Any = len(rows) if isinstance(rows, list) else None
     asked = POLL_LIMIT if limit is None else limit
-    yield Read(BUS, call.agent, call.begin, call.end, count, asked, None, False, None, True)
+    is_all = count is not None and count < asked
+    yield Read(BUS, call.agent, call.begin, call.end, count, asked, None, False, None, True, is_all=is_all)
     for place, row in enumerate(map(as_row, as_list(rows))):
         id_, seq = text(row.get("id")), number(row.get("seq"))
         yield Delivered(call.end, place, id_, seq, None, text(row.get("to_agent")), True, None, None)

@@ -17,6 +17,7 @@ from busproof.play.suite import scenario as any_scenario
 
 __all__ = [
     "Row",
+    "acknowledge",
     "at_once",
     "blob_files",
     "database",
@@ -26,6 +27,7 @@ __all__ = [
     "poll",
     "publish",
     "raced",
+    "reader",
     "said",
     "scenario",
     "stranger_publishes",
@@ -50,6 +52,19 @@ def poll(session: Session, **params: Any) -> list[Row]:
     """The messages of one poll."""
     messages: list[Row] = session.call("poll", **params)["messages"]
     return messages
+
+
+def reader(ctx: Ctx, name: str) -> Session:
+    """An agent that has polled once: a bus may know its readers only from then on."""
+    session = ctx.agent(name)
+    poll(session)
+    return session
+
+
+def acknowledge(session: Session, messages: list[Row]) -> None:
+    """The last of these; where nothing came there is nothing to acknowledge, and the script's expectation says so."""
+    if messages:
+        session.call("ack", seq=messages[-1]["seq"])
 
 
 @contextmanager

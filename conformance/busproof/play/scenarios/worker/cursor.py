@@ -7,12 +7,14 @@ from collections.abc import Callable
 from functools import partial
 
 from busproof.play.scenarios.worker.common import (
+    acknowledge,
     at_once,
     database,
     definite,
     ids,
     poll,
     publish,
+    reader,
     said,
     scenario,
     stranger_publishes,
@@ -25,30 +27,28 @@ WAIT_MS = 20_000
 @scenario("cursor.poll_does_not_advance")
 def poll_does_not_advance(ctx: Ctx) -> None:
     """A poll may be repeated: it shows the same messages until they are acknowledged."""
-    a = ctx.agent("a")
-    publish(a, id="m1")
-    publish(a, id="m2")
+    a, sender = reader(ctx, "a"), ctx.agent("sender")
+    publish(sender, id="m1", to="a")
+    publish(sender, id="m2", to="a")
     first, second = ids(poll(a)), ids(poll(a))
     ctx.expect("worker.cursor.01", first == second == ["m1", "m2"], f"two polls gave {first}, then {second}")
-    other = ctx.agent("other")
-    messages = poll(other)
-    other.call("ack", seq=messages[0]["seq"])
-    left = ids(poll(other))
+    acknowledge(a, poll(a)[:1])
+    left = ids(poll(a))
     ctx.expect("worker.cursor.02", left == ["m2"], f"two delivered, one acknowledged: the next poll gave {left}")
 
 
 @scenario("cursor.ack_beyond_the_log")
 def ack_beyond_the_log(ctx: Ctx) -> None:
     """An ack above the newest message is refused, and makes no agent deaf, refused or not."""
-    a = ctx.agent("a")
+    a, sender = reader(ctx, "a"), ctx.agent("sender")
     empty = a.refusal("ack", seq=1)
-    publish(a, id="m1")
+    publish(sender, id="m1", to="a")
     first = poll(a)
     newest = first[-1]["seq"] if first else 1
     refused = {seq: a.refusal("ack", seq=seq) for seq in (newest + 1, 10**9, 2**63 - 1)}
     soft = {seq: said(r) for seq, r in {**refused, 1: empty}.items() if not definite(r, "INVALID_ARGUMENT")}
     ctx.expect("worker.cursor.09", not soft, f"acks above the newest seq {newest} (1: on an empty log): {soft}")
-    publish(a, id="m2")
+    publish(sender, id="m2", to="a")
     heard = ids(poll(a))
     # Where one of them was taken, which is the row above, it may have acknowledged the first message. It cannot have
     # acknowledged a message that is published afterwards.
@@ -60,23 +60,23 @@ def ack_beyond_the_log(ctx: Ctx) -> None:
 @scenario("cursor.each_agent_its_own")
 def each_agent_its_own(ctx: Ctx) -> None:
     """One agent's ack moves no other's cursor."""
-    a, b = ctx.agent("a"), ctx.agent("b")
-    publish(a, id="m1")
-    a.call("ack", seq=poll(a)[0]["seq"])
+    a, b, sender = reader(ctx, "a"), reader(ctx, "b"), ctx.agent("sender")
+    publish(sender, id="to-b", to="b")
+    publish(sender, id="to-a", to="a")
+    acknowledge(a, poll(a))
     for_a, for_b = ids(poll(a)), ids(poll(b))
-    ctx.expect("worker.cursor.12", (for_a, for_b) == ([], ["m1"]), f"a acknowledged; a sees {for_a}, b sees {for_b}")
+    ctx.expect("worker.cursor.12", (for_a, for_b) == ([], ["to-b"]), f"a acknowledged; a sees {for_a}, b sees {for_b}")
 
 
 @scenario("cursor.killed_reader_gets_it_again")
 def killed_reader(ctx: Ctx) -> None:
     """A reader killed between its poll and its ack is given the messages again."""
-    a, reader = ctx.agent("a"), ctx.agent("reader")
+    a, sender = reader(ctx, "a"), ctx.agent("sender")
     for number in range(3):
-        publish(a, id=f"m{number}")
-    messages = poll(reader)
-    reader.call("ack", seq=messages[0]["seq"])
-    ctx.crash(reader)
-    again = ids(poll(ctx.agent("reader")))
+        publish(sender, id=f"m{number}", to="a")
+    acknowledge(a, poll(a)[:1])
+    ctx.crash(a)
+    again = ids(poll(ctx.agent("a")))
     ctx.expect("worker.cursor.13", "m1" in again and "m2" in again, f"the next process was given {again}")
     ctx.expect("worker.cursor.14", again == ["m1", "m2"], f"one of three was acknowledged; then it was given {again}")
 
@@ -84,9 +84,9 @@ def killed_reader(ctx: Ctx) -> None:
 @scenario("cursor.ack_survives_kill")
 def ack_survives_kill(ctx: Ctx) -> None:
     """An acknowledged ack is there after its process was killed."""
-    a = ctx.agent("a")
-    publish(a, id="m1")
-    a.call("ack", seq=poll(a)[0]["seq"])
+    a, sender = reader(ctx, "a"), ctx.agent("sender")
+    publish(sender, id="m1", to="a")
+    acknowledge(a, poll(a))
     ctx.crash(a)
     left = ids(poll(ctx.agent("a")))
     ctx.expect("worker.cursor.15", left == [], f"an acknowledged message came again after a kill: {left}")
@@ -132,7 +132,7 @@ def wait(ctx: Ctx) -> None:
         if len(rows) != 1 or took_s > WAIT_MS / 2000 or (sender == "publish" and ids(rows) != ["late"]):
             wrong[sender] = f"{ids(rows) if isinstance(got, dict) else got} after {took_s:.1f} s"
             break
-        b.call("ack", seq=rows[0]["seq"])
+        acknowledge(b, rows)
     ctx.expect("worker.cursor.19", not wrong, f"a poll that waits {WAIT_MS} ms gave, when a message arrived by {wrong}")
 
 
