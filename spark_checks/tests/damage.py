@@ -22,6 +22,13 @@ def events_of(path: Path) -> Events:
 def written(events: Events, path: Path) -> Path:
     """A whole history of these events, indexed and counted anew, of a run that has the file's name."""
     body = [event for event in events if event["type"] != "footer"]
+    rows: dict[str, int] = {}
+    for n, event in enumerate(body):  # a row that is gone is the bus's, not the file's
+        if event["type"] == "ok" and event["op"] in STATE_OPS and "rows" in (event["value"] or {}):
+            rows = dict.fromkeys(event["value"]["rows"], 0)
+            body[n] = {**event, "value": {**event["value"], "rows": rows}}
+        elif event["type"] == "state":
+            rows[event["key"]] += 1
     states = sum(event["type"] == "state" for event in body)
     footer = {**events[-1], "type": "footer", "process": -1, "value": {"events": len(body), "states": states}}
     footer = {name: footer[name] for name in ("run", "system", "process", "type", "wall_ms", "mono_ns", "value")}

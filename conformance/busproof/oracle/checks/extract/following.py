@@ -23,6 +23,7 @@ class Following:
         self._asks, self._names_claims = asks, names_claims
         self._cursors: dict[Reader, int] = {}
         self._asking: dict[str, dict[int, int]] = defaultdict(dict)  # reader → process → seq
+        self._askers: dict[int, str] = {}  # process → reader
         self._lost: set[Reader] = set()
         self._unanswered: dict[tuple[str, str], tuple[int, int | None]] = {}  # message → begin, newest by then
         self._in_lane, self._to, self._acks = _Raised(), _Raised(), _Raised()  # told so far, by lane, by addressee
@@ -43,11 +44,11 @@ class Following:
 
     def see(self, event: Event) -> None:
         """A call that asks to move a cursor: it may move from now on."""
-        asking = self._asking[event.agent or ""]
+        process = event.process
+        self._asking[self._askers.pop(process, "")].pop(process, None)
         if event.type == "invoke" and event.seq is not None:
-            asking[event.process] = event.seq
-        elif event.type != "invoke":
-            asking.pop(event.process, None)
+            self._askers[process] = event.agent or ""
+            self._asking[event.agent or ""][process] = event.seq
 
     def restart(self) -> None:
         """A state begins."""
