@@ -30,7 +30,7 @@ from busproof.systems import SYSTEMS
 
 ROWS_HELD = 5_000  # of one stream as objects, few enough for a core's cache
 TABLES_HELD = 10  # of those as columns, before they go to disk together
-FORMAT = 6  # streams of another lack something, and are made anew
+FORMAT = 7  # streams of another lack something, and are made anew
 STATES = ("stored", "positions", "exported", "exports")  # a later dump or look at the export replaces them
 _TYPES = {int: pa.int64(), str: pa.string(), bool: pa.bool_()}
 

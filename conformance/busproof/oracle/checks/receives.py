@@ -42,7 +42,7 @@ def check(facts: Facts) -> Verdict:
 def _sent_by_nobody(facts: Facts) -> set[str | None]:
     """The messages that no attempt explains."""
     sent = {one.message for one in facts.appended if one.outcome != "fail"}
-    refused = {one.message for one in facts.appended if one.outcome == "fail"} - sent
+    refused = {one.message for one in facts.appended if one.outcome == "fail"} - sent - {None}
     excuses = sum(one.message is None and one.outcome != "fail" for one in facts.appended)
     stored = [row.message for row in sorted(facts.stored, key=place) if not row.is_own]
     shown = [row.id for row in sorted(facts.delivered, key=lambda row: (row.end, row.place)) if row.id is not None]
