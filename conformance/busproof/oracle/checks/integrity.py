@@ -32,6 +32,11 @@ class Integrity:
         self.has_dump = False
 
     @property
+    def is_whole(self) -> bool:
+        """Did its footer come?"""
+        return self._footer is not None
+
+    @property
     def processes(self) -> set[int]:
         """Those that called."""
         return set(self._open)
