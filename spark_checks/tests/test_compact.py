@@ -101,7 +101,7 @@ def test_what_names_no_history_is_refused_in_a_sentence(tmp_path: Path) -> None:
         with pytest.raises(HistoryError, match="no history"):
             histories([str(path)])
     (tmp_path / "other.jsonl").write_text('{"this is": "no event"}\n')
-    with pytest.raises(HistoryError, match="no known system"):
+    with pytest.raises(HistoryError, match="is no history: its first line: Object missing required field `index`"):
         compact([tmp_path / "other.jsonl"], tmp_path / "streams")
 
 
