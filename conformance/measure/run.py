@@ -24,11 +24,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import page
 from by_chaos import asked_of_chaos
 from mutate import REFBUS, Mutation, drawn
 from reach import Reach
 
+from busproof import evidence
 from busproof.bus.base import DoorError
 from busproof.bus.fleet import Fleet
 from busproof.bus.warm import Warm
@@ -62,7 +62,8 @@ ITEMS = {BY_MEANING: "search."}  # the prefix of scenarios' names, where others 
 SEED = 10
 SCRIPT = "corpus "  # the prefix of a script's name, where scenarios stand beside it
 DIED = ("INTERNAL", "LOST")
-LEFT = "left"
+LEFT = "left"  # only the corpus was asked
+ALIVE, BY_CHAOS = ("survived", LEFT), "by chaos"
 
 
 def main() -> int:
@@ -71,7 +72,7 @@ def main() -> int:
     number, shards = map(int, args.shard.split("/"))
 
     def is_final(line: dict[str, Any] | None) -> bool:
-        alive = page.ALIVE if args.chaos or args.again else () if args.corpus_only else (LEFT,)
+        alive = ALIVE if args.chaos or args.again else () if args.corpus_only else (LEFT,)
         return line is not None and line["outcome"] not in alive
 
     for group in args.group or JUDGES:
@@ -125,8 +126,8 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 def _equivalent() -> set[str]:
-    """Mutants of which reasons.toml says why no bus that differs so breaks any sentence."""
-    return {mutant for mutant, why in page.reasons().items() if "equivalent" in why}
+    """Mutants of which the evidence says why no bus that differs so breaks any sentence."""
+    return {line["mutant"] for line in evidence.read("mutation").values() if "equivalent" in line.get("why", "")}
 
 
 def _imports() -> list[str]:
@@ -196,7 +197,7 @@ class Judge:
                 bus = self._bus(bench, mutation.module, mutation.source)
                 verdict, rows = asked_of_chaos(_system(bench), bus)
                 if verdict == "invalid":
-                    return {"outcome": page.BY_CHAOS, "by": f"{bench} chaos", "rows": rows, "chaos": verdict}
+                    return {"outcome": BY_CHAOS, "by": f"{bench} chaos", "rows": rows, "chaos": verdict}
                 verdicts.add(verdict)
         return {"chaos": "unknown" if "unknown" in verdicts else "valid"}
 
@@ -273,8 +274,8 @@ def _of_item(fleet: Fleet, item: str) -> Iterator[tuple[str, list[str]]]:
 
 def _kept(bench: str) -> Path:
     """The place of the reach, for other shards and later runs: as long as reference and kit stay as they are."""
-    state, kit = hashlib.sha256(bench.encode()), Path(corpus.__file__).parents[1]
-    for folder in (REFBUS, kit / "corpus" / _system(bench), kit / "scenarios" / _system(bench)):
+    state, kit = hashlib.sha256(bench.encode()), corpus.FOLDER.parent
+    for folder in (REFBUS, corpus.FOLDER / _system(bench), kit / "play" / "scenarios" / _system(bench)):
         for path in sorted([*folder.rglob("*.py"), *folder.rglob("*.jsonl")]):
             state.update(path.read_bytes())
     return Path(tempfile.gettempdir()) / f"busproof-reached-{state.hexdigest()[:16]}"

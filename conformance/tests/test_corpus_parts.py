@@ -18,7 +18,7 @@ from busproof.pages.report import terminal
 from busproof.pages.report.lines import Report
 from busproof.play.explore import corpus
 from busproof.play.suite import rows_of
-from busproof.run.items import PARTS, _joined
+from busproof.run.items import PARTS, _cut_short, _joined
 from busproof.run.runner import (
     BUDGET_SPENT,
     NOT_REACHED,
@@ -156,3 +156,13 @@ def test_what_the_corpus_did_not_ask_of_a_bus_is_told_by_method(capsys: pytest.C
     terminal.render(Report(header, [], footer))
     told = " ".join(capsys.readouterr().out.split())
     assert f"try_claim_task {result.left_out['try_claim_task']}" in told
+
+
+def test_a_row_that_held_in_a_corpus_that_was_cut_short_is_undecided() -> None:
+    """Asked for by its id, its verdict was VALID above "ended early, as enough had broken"."""
+    held = RowResult(requirement="worker.log.13", outcome="pass", check="corpus", fleet="bus")
+    assert _cut_short(held) == held
+    cut = _cut_short(held.model_copy(update={"not_played": 3}))
+    assert (cut.outcome, cut.why.partition(",")[0]) == ("inconclusive", "it held")
+    failed = held.model_copy(update={"outcome": "fail", "not_played": 3})
+    assert _cut_short(failed) == failed

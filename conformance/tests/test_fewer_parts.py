@@ -12,6 +12,8 @@ import pytest
 
 from busproof.bus.fleet import Fleet
 from busproof.contract import CONTRACTS
+from busproof.oracle.models.relay_state import Listed
+from busproof.oracle.models.spec import differs
 from busproof.play.explore import corpus
 from busproof.play.explore.script import Step, call
 from busproof.run.runner import run_item
@@ -72,6 +74,26 @@ def test_a_plain_call_is_asked_of_a_bus_of_the_core_nouns(tmp_path: Path, system
         found = replayed(fleet, {"plain": steps})
     assert not found.left_out
     assert found.calls == 1
+
+
+@pytest.mark.parametrize("lacks", ["task_claims", "heartbeats"])
+def test_a_dump_may_hold_anything_where_a_noun_is_not_declared(tmp_path: Path, lacks: str) -> None:
+    """A bus of log and cursor was blamed for `task_claims` that its dump lacks."""
+    model = SYSTEMS["worker"].model
+    assert model is not None
+    for nouns, is_free in ((("log", "cursor"), True), (("log", "cursor", "lease", "presence"), False)):
+        told = model.model(frozenset(nouns), {}, {}).dump()[lacks]
+        assert (differs(told, None, "dump") is None) is is_free
+
+
+def test_agents_are_listed_in_any_order_and_messages_in_theirs() -> None:
+    """The page of relay sets no order of agents."""
+    members, seen = [("a", {"name": "a"}), ("b", {"name": "b"})], [{"name": "b"}, {"name": "a"}]
+    assert differs(Listed(members, lambda _: ("relay.presence.04",)), seen, "agents") is None
+    in_order = Listed(members, lambda _: (), in_order=("relay.log.14",))
+    difference = differs(in_order, seen, "messages")
+    assert difference is not None
+    assert difference.rows == ("relay.log.14",)
 
 
 def test_the_time_of_work_may_be_the_sessions_where_nobody_knows_the_tables(tmp_path: Path) -> None:

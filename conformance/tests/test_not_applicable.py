@@ -50,3 +50,13 @@ def test_the_reason_names_the_member_of_the_fleet_that_lacks_a_noun() -> None:
             told[specs[0], len(specs)] = {one.why for one in run_item(fleet, "blob.ref_as_path")}
     assert told[bare, 1] == told[bare, 2] == {"the bus does not declare blob"}
     assert told[bus, 2] == {"the other bus of the mixed fleet does not declare blob"}
+
+
+def test_a_row_of_an_undeclared_noun_is_not_applicable_though_no_time_was_left_for_it() -> None:
+    """It stood among the rows that could not run."""
+    with closing(Fleet(["sqlite:"], system="worker")) as fleet:
+        fleet.ends_at = 1.0
+        outcomes = {one.requirement: one.outcome for one in run_item(fleet, "blob.ref_as_path")}
+        outcomes |= {one.requirement: one.outcome for one in run_item(fleet, "log.fields")}
+    assert outcomes["worker.blob.13"] == "not-applicable"
+    assert outcomes["worker.log.13"] == "could-not-run"

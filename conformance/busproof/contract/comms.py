@@ -23,7 +23,7 @@ COMMS_FEATURES = {
     "votes": "vote.initiate opens a vote, vote.cast fills it, tally counts it",
     "breaker": "the circuit breaker, driven by a script of events",
     "audit": ".claude/audit-trail.jsonl tells every change",
-    "dump": "the whole state of the store; without it, or `sqlite`, `chaos` cannot judge what a fault left",
+    "dump": "the whole state of the store; without it, or `sqlite`, `chaos` sees only what readers are shown",
     "synchronous": "option synchronous = FULL: with it the bus holds power-loss, whatever it declares without",
     "sqlite": ".claude/communications/messages.db has the seed's tables to the letter",
 }

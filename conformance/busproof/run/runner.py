@@ -96,7 +96,9 @@ def run_item(
     try:
         return [result.model_copy(update={"fleet": label}) for result in _run(fleet, item, profile, seed)]
     except BudgetSpent:
-        return [_result(row, "could-not-run", BUDGET_SPENT, fleet=label) for row in decided_by(fleet.system, item)]
+        left = decided_by(fleet.system, item)
+        results = [_not_judged(fleet, row, item) or _result(row, "could-not-run", BUDGET_SPENT) for row in left]
+        return [result.model_copy(update={"fleet": label}) for result in results]
 
 
 def decided_by(system: str, item: str) -> list[Requirement]:
@@ -323,7 +325,8 @@ def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
     specification = SYSTEMS[fleet.system].model
     own = [row for row in decided_by(fleet.system, item) if row.item == CORPUS]
     if specification is None or (specification.needs_clock and fleet.hello.clock == "wall"):
-        return [_result(row, "could-not-run", f"the corpus needs {A_CLOCK}") for row in own]
+        why = f"the corpus needs {A_CLOCK}"
+        return [_not_judged(fleet, row, CORPUS) or _result(row, "could-not-run", why) for row in own]
     rows = catalogue(fleet.system)
     wanted = item.partition(":")[2]
     if wanted in rows:

@@ -25,6 +25,31 @@ class ClaimsAreReEntrant(WorkerBus):
 
 
 @fault()
+class EndedLeasesAreNobodys(WorkerBus):
+    """A holder whose lease is over can neither renew nor release it (W9)."""
+
+    def renew_claim(self, task_id: str, agent_id: str, token: int | None = None) -> dict[str, Any]:
+        return (
+            {"renewed": False}
+            if self._is_over(task_id, agent_id, token)
+            else super().renew_claim(task_id, agent_id, token)
+        )
+
+    def release_claim(self, task_id: str, agent_id: str, token: int | None = None) -> dict[str, Any]:
+        return (
+            {"released": False}
+            if self._is_over(task_id, agent_id, token)
+            else super().release_claim(task_id, agent_id, token)
+        )
+
+    def _is_over(self, task_id: str, agent_id: str, token: int | None) -> bool:
+        lease._check_names(task_id, agent_id, token)
+        with self.store.transaction() as tx:
+            claim = self.claims.claim(tx, task_id)
+            return claim is not None and claim.lease_until_ms <= tx.now_ms
+
+
+@fault()
 def numbers_have_gaps():
     """Every publish leaves a gap behind it: seqs rise by three (W14)."""
     SKIP = "UPDATE sqlite_sequence SET seq = seq + 2 WHERE name = 'messages'"

@@ -37,12 +37,13 @@ class Client:
         self._thread = threading.Thread(target=self._loop.run_forever, name="nats", daemon=True)
         self._thread.start()
         self._connection = Connection()
+        self._trouble: Exception | None = None  # the last that the connection told
         try:
             self._run(self._connect(url, creds), CONNECT_S)
         except BaseException as error:
             self.close()
             if isinstance(error, Unreachable):
-                raise Unreachable(f"nothing answers at {url:.100}: {error}", definite=True) from error
+                raise Unreachable(f"nothing answers at {url:.100}: {self._trouble or error}", definite=True) from error
             raise
 
     def ask(
@@ -102,14 +103,14 @@ class Client:
             self._loop.close()
 
     async def _connect(self, url: str, creds: str | None) -> None:
-        async def ignore(_: Exception) -> None:
-            """The caller is told."""
+        async def keep(error: Exception) -> None:
+            self._trouble = error
 
         credentials = None if creds is None else _readable(creds)
         try:
             await self._connection.connect(
                 url.split(","),
-                error_cb=ignore,
+                error_cb=keep,
                 reconnect_time_wait=RECONNECT_S,  # type: ignore[arg-type]
                 max_reconnect_attempts=-1,
                 user_credentials=credentials,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
 
 from refbus.kernel.clock import Clock
-from refbus.kernel.errors import InvalidArgument
+from refbus.kernel.errors import InvalidArgument, of_os_error
 from refbus.kernel.files import existing_folder, make_folder
 from refbus.kernel.rules import lease
 from refbus.kernel.rules import limit as limits
@@ -57,7 +58,21 @@ class Store(Base):
         self.blobs, self.workers = self.folder / "blobs", self.folder / "workers"
         make_folder(self.blobs)
         make_folder(self.workers)
+        if not (self.folder / DB_NAME).exists():
+            _hide_from_git(self.folder)
         self.open(SCHEMA)
+
+
+def _hide_from_git(folder: Path) -> None:
+    """The seed's "(gitignored)": a commit of the store takes its export alone. What a user wrote there stays."""
+    try:
+        fd = os.open(folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise of_os_error(error, definite=True) from error
+    with os.fdopen(fd, "wb") as file:
+        file.write(b"*\n!/bus.jsonl\n")
 
 
 def _keys(signing_key: str | None, verifying_keys: Sequence[str]) -> tuple[bytes, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import sqlite3
+import subprocess
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -261,3 +262,14 @@ def test_a_store_that_cannot_be_written_is_a_definite_error(store: Path, monkeyp
     with pytest.raises(IoError) as caught:
         WorkerBus(store)
     assert caught.value.definite
+
+
+def test_git_takes_the_export_of_a_store_and_nothing_else(store: Path) -> None:
+    """Seed 000 ignores the database, and reads the diffs of its export."""
+    subprocess.run(["git", "init", "--quiet", store.parent], check=True)
+    with WorkerBus(store) as bus:
+        bus.publish("a", {"type": "task_done", "payload": "x" * 5000})
+        bus.export_to_jsonl()
+    subprocess.run(["git", "add", "."], cwd=store, check=True)
+    added = subprocess.run(["git", "ls-files"], cwd=store, check=True, capture_output=True, text=True).stdout
+    assert added.splitlines() == ["bus.jsonl"]

@@ -569,6 +569,9 @@ class WorkerModel(WorkerState):
         if not self.keeps(task_id, agent_id, token, "worker.lease.19"):
             self.row("worker.lease.14")
             return {"released": Told(False)}
+        is_over = self.claims[task_id].lease_until_ms <= self.now_ms
+        if is_over and self.choice("worker.lease.11: a release", "done", "refused") == "refused":  # on another bus
+            return {"released": Told(False)}
         del self.claims[task_id]
         self.row("worker.lease.13")
         return {"released": Told(True)}
