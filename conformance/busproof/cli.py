@@ -284,6 +284,7 @@ def _parser() -> argparse.ArgumentParser:
     board.add_argument("--out", type=Path, default=Path("scoreboard"), help="folder (default scoreboard)")
     schema = add("schema", _schema, "print the JSON Schemas of the protocol, or write its page")
     schema.add_argument("system", nargs="?", default="worker", **_SYSTEM, help="%(choices)s")
+    schema.add_argument("--history", action="store_true", help="the JSON Schema of a line of a history")
     schema.add_argument("--markdown", type=Path, metavar="FILE", help="write the protocol's page, and a page a system")
     schema.add_argument("--page", action="store_true", help="print the page of the system: methods, fields, an example")
     listing = add("list", _list, "list the requirements of a system and what checks them")
@@ -378,9 +379,11 @@ def _scoreboard(args: argparse.Namespace) -> int:
 
 
 def _schema(args: argparse.Namespace) -> int:
-    from busproof.pages import protocol_page
+    from busproof.pages import history_page, protocol_page
 
-    if args.markdown:
+    if args.history:
+        print(json.dumps(history_page.schema(), indent=2))
+    elif args.markdown:
         print(*(f"wrote {path}" for path in protocol_page.write(args.markdown)), sep="\n")
     elif args.page:
         print(protocol_page.system_page(args.system))

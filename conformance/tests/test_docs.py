@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from busproof import cli
 from busproof.bus.fleet import reference
-from busproof.pages import worth
+from busproof.contract.history import scan
+from busproof.oracle.checks import overall
+from busproof.pages import history_page, worth
 from busproof.pages.renew import RENEW
 from busproof.pages.report import scoreboard
 from busproof.run import known
+from busproof.systems import run_checks
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -39,6 +44,22 @@ def test_the_pages_of_evidence_are_made_of_it() -> None:
     """Or an author forgot to renew them."""
     assert (ROOT / "docs/worth.md").read_text(encoding="utf-8") == worth.text(), RENEW
     assert (ROOT / "docs/scoreboard.md").read_text(encoding="utf-8") == scoreboard.of_examples(), RENEW
+
+
+def test_the_page_of_the_format_is_made_of_the_struct() -> None:
+    """Every column that a stranger needs is told, and the schema needs no other."""
+    assert (ROOT / "docs/history.md").read_text(encoding="utf-8") == history_page.text(), RENEW
+    assert set(history_page.schema()["required"]) <= {"index", "run", "system", "process", "type", "wall_ms", "mono_ns"}
+
+
+@pytest.mark.parametrize("program", ["python", "node", "perl"])
+def test_a_logger_of_the_templates_writes_a_history(tmp_path: Path, program: str) -> None:
+    """It is judged as it is."""
+    assert shutil.which(program), f"{program} is needed for this test"
+    assert cli.main(["init", "worker", f"logger-{program}", str(tmp_path)]) == 0
+    (logger,) = tmp_path.iterdir()
+    subprocess.run([program, logger.name], cwd=tmp_path, check=True)
+    assert overall(run_checks(scan(tmp_path / "history.jsonl"))) == "valid"
 
 
 def test_the_documents_stay_few_and_short() -> None:

@@ -230,6 +230,7 @@ TOPICS_FAULTS: dict[str, Change] = {
     "delivered_otherwise": lambda f: delivered(f, id="another"),
     "own_message": lambda f: delivered(f, sender=next(one.reader for one in f.reads if one.end == f.delivered[0].end)),
     "redelivered": lambda f: delivered(f, seq=-1),
+    "cursor_beyond": lambda f: replace(f, reads=[replace(f.reads[0], after=FAR), *f.reads[1:]]),
     "cursor_moved": lambda f: replace(f, reads=[replace(r, after=0) if not r.is_moving else r for r in f.reads]),
 }
 FAULTS = {"worker": WORKER_FAULTS, "comms": COMMS_FAULTS, "topics": TOPICS_FAULTS}
@@ -275,6 +276,36 @@ def test_a_send_without_a_name_whose_answer_was_lost_may_be_any_row() -> None:
     assert kinds("comms", Facts(appended=[lost], stored=[row("x")], about=known)) == set()
     named = replace(row("x"), name="somebody's", seq=1)
     assert "phantom" in kinds("topics", Facts(appended=[lost], stored=[named], about=known))
+
+
+@pytest.mark.parametrize(("lost", "rows"), [(1, 1), (1, 2), (2, 2), (2, 5)])
+def test_each_send_whose_answer_was_lost_explains_one_message(lost: int, rows: int) -> None:
+    """In the final state and in answers together."""
+    sends = [attempt(2 * n + 2, "info", None) for n in range(lost)]
+    known, ids = [About(True, 99, None)], [f"x{n}" for n in range(rows)]
+    stands = Facts(appended=sends, stored=[row(id_) for id_ in ids], about=known)
+    assert kinds("comms", stands) == ({"phantom"} if rows > lost else set())
+    shown = Facts(appended=sends, reads=[Read("b", "b", 50, 51, rows, 99, None, False, None, True)], about=known)
+    shown.add(*[Delivered(51, place, id_, None, None, None, True, 1, "t") for place, id_ in enumerate(ids)])
+    assert kinds("comms", shown) == ({"received_from_nobody"} if rows > lost else set())
+    both = replace(shown, stored=[row("another")])
+    assert kinds("comms", both) == ({"received_from_nobody"} if rows + 1 > lost else set())
+
+
+def test_an_unanswered_send_does_not_explain_a_refused_one_that_was_shown() -> None:
+    """The refused one has a name of its own."""
+    sends = [attempt(2, "info", None), attempt(4, "fail", "x")]
+    facts = Facts(appended=sends, reads=[Read("b", "b", 5, 6, 1, 99, None, False, None, True)])
+    facts.add(Delivered(6, 0, "x", None, None, None, True, 1, "t"))
+    assert kinds("comms", facts) == {"received_from_nobody"}
+
+
+def test_an_ack_cannot_be_answered_with_what_is_asked_for_later() -> None:
+    """Nor with more than its reader had asked for by then."""
+    acks = [Acked("", "ada", 1, 2, "ok", 1, 5), Acked("", "ada", 3, 4, "ok", 5, 5)]
+    assert "cursor_ahead" in kinds("worker", Facts(acked=acks))
+    asked_before = [replace(acks[0], begin=1, end=4), replace(acks[1], begin=2, end=3)]
+    assert "cursor_ahead" not in kinds("worker", Facts(acked=asked_before))
 
 
 def test_a_message_that_nobody_sent_is_named() -> None:

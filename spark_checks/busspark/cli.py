@@ -19,9 +19,10 @@ from busspark import telling
 from busspark.compact import is_compact, runs_of, systems_of
 from busspark.errors import EngineError
 from busspark.follow import follow
-from busspark.sources import IS_URI, as_streams
+from busspark.sources import IS_URI, as_streams, histories
 from busspark.states import state_of
 from busspark.twin import Run
+from busspark.validate import validate
 
 EXIT_CODES = {"valid": 0, "invalid": 1, "unknown": 2}
 # Below this Python ends before Spark has begun: spark_checks/README.md has the measurements.
@@ -48,6 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _judge(args: argparse.Namespace) -> int:
+    if args.validate:
+        return validate(histories(args.paths))
     if args.follow:
         return _follow(args)
     states = {path: state for path in args.paths if (state := _state(path))}
@@ -94,6 +97,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--master", metavar="URL", help="Spark's master; without it, this machine")
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     parser.add_argument("--follow", action="store_true", help="a history that is being written, until its last line")
+    parser.add_argument(
+        "--validate", action="store_true", help="only say whether the files are histories, line by line"
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="also write the verdicts as JSON")
     parser.add_argument("--violations", type=Path, metavar="FILE", help="also write all violations as Parquet")
     return parser

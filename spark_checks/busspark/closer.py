@@ -43,14 +43,14 @@ class Closer:
     @cached_property
     def malformed(self) -> dict[str, list[Malformed]]:
         """Malformed answers by run: they are few, or the bus is beyond help."""
-        return {run: facts.malformed for run, facts in _by_run({"malformed": self._streams["malformed"]}).items()}
+        return {run: facts.malformed for run, facts in by_run({"malformed": self._streams["malformed"]}).items()}
 
     @cached_property
     def _facts(self) -> dict[str, Facts]:
         """All facts of the small runs in which anything is suspect."""
         runs = [run for run in self._small if self._is_wanted(*self._runs[run])]
         wanted = {name for check in self._checks.values() for name in _looks_at(check)}
-        return _by_run({name: self._streams[name].where(F.col("run").isin(runs)) for name in wanted})
+        return by_run({name: self._streams[name].where(F.col("run").isin(runs)) for name in wanted})
 
     def _is_wanted(self, about: About, suspicion: Suspicion) -> bool:
         return bool(suspicion.bits) or not all(is_screened(check, about) for check in self._checks.values())
@@ -66,7 +66,7 @@ class Closer:
                 return look(db, check)
         else:
             streams = {name: self._streams[name].where(F.col("run") == run) for name in _looks_at(check)}
-            facts = _by_run(_of_keys(streams, suspicion) if of_keys else streams).get(run, Facts())
+            facts = by_run(_of_keys(streams, suspicion) if of_keys else streams).get(run, Facts())
         facts.about = [about]
         return check(facts)
 
@@ -96,7 +96,8 @@ def _among(kind: int, key: str, keys: set[int]) -> str:
     return f"xxhash64({kind}, run, {key}) IN ({', '.join(map(str, sorted(keys)))})" if keys else "FALSE"
 
 
-def _by_run(streams: Mapping[str, DataFrame]) -> dict[str, Facts]:
+def by_run(streams: Mapping[str, DataFrame]) -> dict[str, Facts]:
+    """The facts of each run, in this process."""
     found: dict[str, Facts] = {}
     for name, stream in streams.items():
         for run, rows in _rows(name, stream):

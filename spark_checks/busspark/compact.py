@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from busproof.contract.history import Event, HistoryError, merged, scan
+from busproof.contract.history import Broken, Event, HistoryError, merged, scan
 from busproof.oracle.checks.extract import extract_into
 from busproof.oracle.checks.facts import FACTS, STREAM, About, Fact
 from busproof.oracle.checks.integrity import Integrity, apart
@@ -30,7 +30,7 @@ from busproof.systems import SYSTEMS
 
 ROWS_HELD = 5_000  # of one stream as objects, few enough for a core's cache
 TABLES_HELD = 10  # of those as columns, before they go to disk together
-FORMAT = 6  # streams of another lack something, and are made anew
+FORMAT = 7  # streams of another lack something, and are made anew
 STATES = ("stored", "positions", "exported", "exports")  # a later dump or look at the export replaces them
 _TYPES = {int: pa.int64(), str: pa.string(), bool: pa.bool_()}
 
@@ -69,7 +69,8 @@ def _compact(paths: Iterable[Path], into: Path) -> list[About]:
     for path in paths:
         first = next(scan(path), None)
         if not isinstance(first, Event) or first.system not in SYSTEMS:
-            raise HistoryError(f"{path} is no history: its first line tells no known system")
+            why = first.why if isinstance(first, Broken) else "it tells no known system" if first else "there is none"
+            raise HistoryError(f"{path} is no history: its first line: {why}")
         runs[first.system, first.run].append(path)
     found = []
     for system in {system for system, _ in runs}:

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
+from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from busproof.oracle.checks import Check, Facts, Verdict, export, integrity, lease, order, untold
+from busproof.oracle.checks import Check, Facts, Verdict, clocks, export, integrity, lease, order, untold
 from busproof.oracle.checks.facts import FACTS, About, Export, Fact
 from busproof.systems import SYSTEMS
-from busspark.closer import Closer
+from busspark.closer import Closer, by_run
 from busspark.compact import current
 from busspark.counted import of_all
 from busspark.known import KNOWN, is_screened
@@ -82,6 +84,7 @@ def _judge_system(
         run = told.pop("run")
         hashes[run], known[run] = told.pop("r"), About(**told)
     current(known)
+    _compare_clocks(streams, known)
     events = sum(about.lines for about in known.values())
     say(f"spark: one pass over {events:,} events of {len(known)} runs")
     cut(spark, events)
@@ -109,6 +112,17 @@ def _judge_system(
             said = closer.look(run, check) if is_suspect else check(Facts(about=[about], exports=looked))
             verdicts.append(of_all(said, check, about, has_export=bool(looked)))
         yield run, verdicts
+
+
+def _compare_clocks(streams: Streams, known: dict[str, About]) -> None:
+    """A run whose clocks disagree is damaged."""
+    tried = streams["appended"].withColumn("message", F.expr("coalesce(name, id)"))
+    key = ["run", "lane", "message"]
+    early = F.broadcast(tried.where("shown IS NOT NULL").select(key).distinct())
+    tries = tried.join(early, key, "leftsemi").select(streams["appended"].columns)
+    for run, facts in by_run({"appended": tries}).items():
+        if not known[run].damage and (damage := clocks.disagree(facts)):
+            known[run] = replace(known[run], damage=damage)
 
 
 def screen_of(streams: Streams, checks: set[Check]) -> DataFrame | None:

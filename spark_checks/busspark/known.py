@@ -61,7 +61,7 @@ KNOWN: dict[Check, Known] = {
     syncs.check: Known(
         "reads", READS, _OF_READS, dict.fromkeys(("reads", "delivered", "jumps", "stored", "appended"), "lane")
     ),
-    receives.check: Known("reads", READS, ("reads", "delivered", "appended"), narrow_receives.narrowed),
+    receives.check: Known("reads", READS, ("reads", "delivered", "appended", "stored"), narrow_receives.narrowed),
     acks.check: Known("acked", ACKS, (*_OF_READS, "positions"), narrow_acks.narrowed, by_what_readers_saw=True),
     lease.check: Known("holds", LEASE, ("holds",), {"holds": "key"}),
     lease.check_deliveries: Known(

@@ -22,6 +22,13 @@ def events_of(path: Path) -> Events:
 def written(events: Events, path: Path) -> Path:
     """A whole history of these events, indexed and counted anew, of a run that has the file's name."""
     body = [event for event in events if event["type"] != "footer"]
+    rows: dict[str, int] = {}
+    for n, event in enumerate(body):  # a row that is gone is the bus's, not the file's
+        if event["type"] == "ok" and event["op"] in STATE_OPS and "rows" in (event["value"] or {}):
+            rows = dict.fromkeys(event["value"]["rows"], 0)
+            body[n] = {**event, "value": {**event["value"], "rows": rows}}
+        elif event["type"] == "state":
+            rows[event["key"]] += 1
     states = sum(event["type"] == "state" for event in body)
     footer = {**events[-1], "type": "footer", "process": -1, "value": {"events": len(body), "states": states}}
     footer = {name: footer[name] for name in ("run", "system", "process", "type", "wall_ms", "mono_ns", "value")}
@@ -158,6 +165,136 @@ def left_out_after_a_lost_answer(events: Events) -> tuple[Events, int]:
     return events, left_out["index"]
 
 
+# -- one alteration each, and the kind of violation that it is
+
+
+def _answers(events: Events, op: str, member: str = "") -> Events:
+    """The answers of this method in which the member is not empty."""
+    found = [event for event in events if event.get("op") == op and event["type"] == "ok"]
+    return [event for event in found if not member or event["value"].get(member)]
+
+
+def _rows(events: Events, key: str) -> Events:
+    return [event for event in events if event["type"] == "state" and event["key"] == key]
+
+
+def _torn_payload(events: Events) -> None:
+    row = next(row for row in _rows(events, "messages") if len(row["value"].get("payload") or "") > 5)
+    row["value"]["payload"] = row["value"]["payload"][:4]
+
+
+def _torn_letter(events: Events) -> None:
+    letter = _rows(events, "dead_letter_queue")[0]
+    letter["value"]["original_message"] = letter["value"]["original_message"][:9]
+
+
+def _unread_payload(events: Events) -> None:
+    rows = [row for event in _answers(events, "poll", "messages") for row in event["value"]["messages"]]
+    row = next(row for row in rows if row["payload"] is not None and "payload_ref" not in row)
+    row["payload"], row["payload_error"] = None, "decode_failed"
+
+
+def _far_ahead(events: Events) -> None:
+    """An acknowledgement is answered with what its reader asks for only later."""
+    acks = _answers(events, "ack")
+    reader = next(one["agent"] for one in acks if sum(one["agent"] == other["agent"] for other in acks) > 1)
+    first, *_, last = (one for one in acks if one["agent"] == reader)
+    first["value"]["last_acked_seq"] = last["value"]["last_acked_seq"] = last["seq"] = 1_000
+    invoke = next(e for e in reversed(events[: last["index"]]) if e["process"] == last["process"])
+    invoke["seq"] = invoke["value"]["seq"] = 1_000
+
+
+def _of_another_sender(events: Events) -> None:
+    _answers(events, "sync", "sent")[0]["value"]["sent"][0]["message"]["sender"] = "nobody"
+
+
+def _other_client_id(events: Events) -> None:
+    sent = [one["message"] for event in _answers(events, "sync", "sent") for one in event["value"]["sent"]]
+    next(one for one in sent if one["client_message_id"])["client_message_id"] = "another"
+
+
+def _phantoms(events: Events) -> None:
+    """One send without an id is never answered, and two messages of nobody stand in the final state."""
+    sends = [
+        event for event in _answers(events, "send_message") if "message_id" not in _call_of(events, event)["value"]
+    ]
+    sends[0]["type"], sends[0]["value"] = "info", {}
+    row = _rows(events, "messages")[0]
+    place = events.index(row)
+    events[place:place] = [{**row, "value": {**row["value"], "id": f"nobody's {n}"}} for n in range(2)]
+
+
+def _call_of(events: Events, answer: dict[str, Any]) -> dict[str, Any]:
+    return next(e for e in reversed(events[: answer["index"]]) if e["process"] == answer["process"])
+
+
+ALTERED: dict[str, tuple[str, Callable[[Events], None], str]] = {
+    "a stored payload is no JSON any more": ("worker", _torn_payload, "altered"),
+    "a dead letter is no JSON any more": ("comms", _torn_letter, "altered"),
+    "a payload in the row itself was not read": ("worker", _unread_payload, "altered"),
+    "an ack is answered with what is asked for later": ("worker", _far_ahead, "cursor_ahead"),
+    "a sender is told of another sender": ("topics", _of_another_sender, "altered"),
+    "a sender is told another client_message_id": ("topics", _other_client_id, "altered"),
+    "one unanswered send and two phantoms": ("comms", _phantoms, "phantom"),
+}
+
+
+def altered(events: Events, name: str) -> Events:
+    """These events with one of the alterations."""
+    events = copy.deepcopy(events)
+    ALTERED[name][1](events)
+    return events
+
+
+def without_columns(events: Events) -> Events:
+    """Only the columns that a history must have."""
+    needed = (
+        "run",
+        "system",
+        "process",
+        "type",
+        "op",
+        "agent",
+        "wall_ms",
+        "mono_ns",
+        "value",
+        "code",
+        "bus_ms",
+        "index",
+    )
+    return [
+        {name: told for name, told in event.items() if name in needed or (name == "key" and event["type"] == "state")}
+        for event in events
+    ]
+
+
+def half_surrogate(events: Events) -> Events:
+    """An answer and a payload that no UTF-8 can hold."""
+    events = copy.deepcopy(events)
+    _answers(events, "publish")[0]["value"]["id"] = "\ud800x"
+    return events
+
+
+def of_two_clocks(events: Events) -> Events:
+    """The first poll that shows a message of a publish is moved to before that publish."""
+    events = copy.deepcopy(events)
+    sent: dict[str, int] = {}  # id → its first attempt
+    for event in events:
+        if event["type"] == "invoke" and event["op"] in ("publish", "publish_many"):
+            for message in event["value"].get("messages") or [event["value"]["message"]]:
+                sent.setdefault(message.get("id"), event["index"])
+    for poll in _answers(events, "poll", "messages"):
+        asked = _call_of(events, poll)
+        begins = [sent[row["id"]] for row in poll["value"]["messages"] if row["id"] in sent]
+        earliest = max(begins, default=-1)
+        before = [event for event in events[: max(earliest, 0)] if event["process"] == poll["process"]]
+        if before and before[-1]["type"] != "invoke":
+            rest = [event for event in events if event["index"] not in (asked["index"], poll["index"])]
+            place = rest.index(events[earliest])
+            return [*rest[:place], asked, poll, *rest[place:]]
+    raise AssertionError("no poll can be moved")
+
+
 # -- damage to the file
 
 File = list[str]
@@ -179,6 +316,9 @@ FILES: dict[str, Callable[[File], File]] = {
     "two runs in one file": lambda f: _renamed(f, 9, run="another"),
     "an answer without its call": lambda f: _renamed(f, _call(f), type="nemesis"),
     "a footer that counts other lines": lambda f: _renamed(f, len(f) - 1, value={"events": 7, "states": 0}),
+    "a second header": lambda f: _renamed(f, 9, type="header", process=-1),
+    "a row of a state is missing": lambda f: f[: _state(f)] + _counted(f[_state(f) + 1 :], -1),
+    "a row of a state does not name its list": lambda f: _renamed(f, _state(f), key=None),
     "a footer in the middle": lambda f: _renamed(f, 9, type="footer", value={"events": 9, "states": 0}),
 }
 CUTS: dict[str, Callable[[File], File]] = {
@@ -191,3 +331,16 @@ CUTS: dict[str, Callable[[File], File]] = {
 
 def _call(lines_: File) -> int:
     return next(n for n, line in enumerate(lines_) if '"type":"invoke"' in line)
+
+
+def _state(lines_: File) -> int:
+    return next(n for n, line in enumerate(lines_) if '"type":"state"' in line)
+
+
+def _counted(lines_: File, more: int) -> File:
+    """These last lines of a file, with indexes and a footer that hide that lines before them are missing."""
+    events = [json.loads(line) for line in lines_]
+    for event in events:
+        event["index"] += more
+    events[-1]["value"] = {name: n + more for name, n in events[-1]["value"].items()}
+    return [json.dumps(event, separators=(",", ":")) + "\n" for event in events]

@@ -1,5 +1,6 @@
 """`busproof audit` as a user runs it."""
 
+import copy
 import json
 import os
 import socket
@@ -8,6 +9,7 @@ import sys
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -41,6 +43,43 @@ def audit(*argv: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the command."""
     command = [sys.executable, "-m", "busproof", "audit", *argv]
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)
+
+
+@pytest.mark.parametrize(
+    ("number", "without", "said"),
+    [
+        (2, ("mono_ns",), "line 2: Object missing required field `mono_ns`"),
+        (5, ("op",), "line 5: it names no op"),
+        (4, ("value", "message", "type"), "line 4: publish, invoke: message.type: Field required"),
+        (6, ("value", "id"), "line 6: publish, ok: id: Field required"),
+    ],
+)
+def test_a_file_is_validated_line_by_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], number: int, without: tuple[str, ...], said: str
+) -> None:
+    """The line is named, and the member that it lacks."""
+    same = {"run": "r", "system": "worker", "wall_ms": 1, "mono_ns": 1, "agent": "ada"}
+    sent = {"agent_id": "ada", "message": {"id": "m", "type": "note"}}
+    calls = [("invoke", "poll", {"agent_id": "ada"}), ("ok", "poll", {"messages": []})]
+    calls += [("invoke", "publish", sent), ("invoke", "poll", {"agent_id": "ada"}), ("ok", "publish", {"id": "m"})]
+    lines: list[dict[str, Any]] = [{"type": "header", "process": -1, "value": {}}]
+    lines += [{"type": type_, "op": op, "process": int(op == "poll"), "value": value} for type_, op, value in calls]
+    lines.append({"type": "footer", "process": -1, "value": {"events": 6, "states": 0}})
+    lines = [{"index": n, **same, **line} for n, line in enumerate(lines)]
+    path = tmp_path / "history.jsonl"
+
+    def validated() -> tuple[int, str]:
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return main(["--validate", str(path)]), capsys.readouterr().out
+
+    assert validated() == (0, f"{path}: every line is as docs/history.md says\n")
+    *way, last = without
+    place = lines[number - 1] = copy.deepcopy(lines[number - 1])
+    for step in way:
+        place = place[step]
+    del place[last]
+    code, out = validated()
+    assert (code, said in out) == (2, True), out
 
 
 def test_a_check_that_had_nothing_to_look_at_is_told_beside_the_verdict() -> None:

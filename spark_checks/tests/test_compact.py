@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -100,8 +101,42 @@ def test_what_names_no_history_is_refused_in_a_sentence(tmp_path: Path) -> None:
         with pytest.raises(HistoryError, match="no history"):
             histories([str(path)])
     (tmp_path / "other.jsonl").write_text('{"this is": "no event"}\n')
-    with pytest.raises(HistoryError, match="no known system"):
+    with pytest.raises(HistoryError, match="is no history: its first line: Object missing required field `index`"):
         compact([tmp_path / "other.jsonl"], tmp_path / "streams")
+
+
+@pytest.mark.parametrize(("ending", "pack"), [("gz", gzip.compress), ("zst", zstd.compress)])
+def test_a_packed_file_that_was_cut_is_damaged(
+    recorded: Recorded, tmp_path: Path, ending: str, pack: Callable[[bytes], bytes]
+) -> None:
+    """The line where it ends is named."""
+    packed = pack(recorded("worker").read_bytes())
+    path = tmp_path / f"history.jsonl.{ending}"
+    path.write_bytes(packed[: len(packed) // 2])
+    (about,) = compact([path], tmp_path / "streams")
+    assert re.match(r"line \d+ is no event: the packed file is cut or damaged here", about.damage)
+
+
+def test_two_runs_of_one_name_are_told_from_parts_of_one(recorded: Recorded, tmp_path: Path) -> None:
+    """Each has a final state of its own, though they share no process."""
+    events = events_of(recorded("worker"))
+    other = [{**event, "process": event["process"] + (event["process"] >= 0) * 100} for event in events]
+    paths = []
+    for name, lines in (("a", events), ("b", other)):
+        paths.append(tmp_path / f"{name}.jsonl")
+        paths[-1].write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (about,) = compact(paths, tmp_path / "streams")
+    assert about.damage.endswith("two runs of one name, to be audited apart")
+
+
+def test_half_a_surrogate_in_one_run_stops_no_other(recorded: Recorded, tmp_path: Path) -> None:
+    """Wherever it stands."""
+    events = events_of(recorded("worker"))
+    columns = {"agent": "\udfff", "key": "\ud800"}
+    odd = [{**event, "run": "\ud800", **(columns if event["type"] == "invoke" else {})} for event in events]
+    path = tmp_path / "odd.jsonl"
+    path.write_text("".join(json.dumps(event) + "\n" for event in odd))
+    assert len(compact([path, recorded("worker")], tmp_path / "streams")) == 2
 
 
 def test_streams_of_another_format_are_made_anew(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -37,6 +38,23 @@ MUTANTS = {
     ("comms", "loses_one_in_twenty"): "durable",
 }
 BUSES: tuple[type[Logs | Topics | Worker], ...] = (Relay, Timeline, Topics, Worker)  # that promise an order
+# A send with an id was refused, and stands; another, without one, was never answered.
+_AT: dict[str, Any] = {"run": "r", "system": "comms", "wall_ms": 1, "mono_ns": 1}
+_SEND = {"message_type": "note", "payload": 1, "from_agent": "ada", "to_agent": "bob"}
+REFUSED_STANDS: damage.Events = [
+    {**_AT, "process": process, "type": type_, "op": op, "agent": "ada", "value": value, **more}
+    for process, type_, op, value, more in (
+        (-1, "header", None, {}, {}),
+        (1, "invoke", "send_message", _SEND, {}),
+        (1, "info", "send_message", {}, {"code": "LOST"}),
+        (2, "invoke", "send_message", {**_SEND, "message_id": "chosen"}, {}),
+        (2, "fail", "send_message", {"code": "X", "message": ""}, {}),
+        (3, "invoke", "dump", {}, {}),
+        (3, "ok", "dump", {"rows": {"messages": 1}}, {}),
+        (3, "state", "dump", {"id": "chosen"}, {"key": "messages"}),
+        (-1, "footer", None, {}, {}),
+    )
+]
 Said = dict[str, list[Verdict]]
 
 
@@ -72,6 +90,13 @@ def worlds(
     keep("far-cursor", damage.far_cursor(events_of(recorded("topics"))))
     keep("without-cursor", damage.without_cursor(events_of(recorded("topics"))))
     keep("left-out", damage.left_out_after_a_lost_answer(events_of(recorded("topics")))[0])
+    for name, (system, _, _) in damage.ALTERED.items():
+        keep(f"altered-{name}", damage.altered(events_of(recorded(system)), name))
+    for system in SYSTEMS:
+        keep(f"bare-{system}", damage.without_columns(events_of(recorded(system))))
+    keep("half-surrogate", damage.half_surrogate(events_of(recorded("worker"))))
+    keep("two-clocks", damage.of_two_clocks(events_of(recorded("worker"))))
+    keep("refused-stands", REFUSED_STANDS)
     for system, mutant in MUTANTS:
         fleet = Fleet([faults(system)[mutant].spec()], system=system)
         try:
@@ -177,6 +202,37 @@ def test_a_send_without_an_answer_must_not_stand_below_what_had_returned(
         assert "order_reversed" in {fault.kind for fault in truth}
         assert missed(in_python[path.stem], truth) == []
         assert unexplained(in_python[path.stem], truth) == []
+
+
+@pytest.mark.parametrize("name", damage.ALTERED)
+def test_an_alteration_is_found_as_what_it_is(in_python: Said, name: str) -> None:
+    """In histories that are valid without it."""
+    verdicts = in_python[f"altered-{name}"]
+    assert damage.ALTERED[name][2] in {witness.kind for one in verdicts for witness in one.witnesses}
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_column_that_is_left_out_is_never_a_fault_of_the_bus(in_python: Said, system: str) -> None:
+    """All of it stands in `value`."""
+    assert in_python[f"bare-{system}"] == in_python[f"real-{system}"]
+
+
+def test_half_a_surrogate_stops_no_audit(in_python: Said) -> None:
+    """The id that was told is not the one that stands."""
+    assert overall(in_python["half-surrogate"]) == "invalid"
+
+
+def test_a_message_that_is_shown_before_it_was_sent_means_that_clocks_disagree(in_python: Said) -> None:
+    """Nothing is said of the bus."""
+    integrity, *others = in_python["two-clocks"]
+    assert integrity.reason.startswith("clocks disagree: event ")
+    assert {one.verdict for one in [integrity, *others]} == {"unknown"}
+
+
+def test_an_unanswered_send_excuses_no_refused_one(in_python: Said) -> None:
+    """In both engines."""
+    kinds = {witness.kind for one in in_python["refused-stands"] for witness in one.witnesses}
+    assert kinds == {"refused_but_stored"}
 
 
 @pytest.mark.parametrize("name", FILES)

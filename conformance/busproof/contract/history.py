@@ -21,6 +21,7 @@ import json
 import os
 import threading
 import time
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -81,6 +82,30 @@ def typed_columns(contract: Contract, op: str, params: dict[str, Any], reply: di
     return {name: value for name, value in columns.items() if _fits(name, value)}
 
 
+def left_out(contract: Contract) -> dict[tuple[str, str], tuple[str, ...]]:
+    """By type and op of an event, the columns that its value can tell: an invoke's parameters, an ok's reply."""
+    found = {}
+    for op in contract.methods:
+        places = contract.columns.get(op, {})
+        callers = ("agent",) if contract.callers_of(op) else ()
+        for type_, start in (("invoke", "params."), ("ok", "reply.")):
+            own = tuple(name for name, paths in places.items() if any(path.startswith(start) for path in paths))
+            if names := (callers if type_ == "invoke" else ()) + own:
+                found[type_, op] = names
+    return found
+
+
+def fill(event: Event, names: Iterable[str], contract: Contract) -> None:
+    """Those of these columns that the event leaves out, or that hold what no text may hold, from its value."""
+    if all(getattr(event, name) is not None for name in names):
+        return
+    value = event.value if isinstance(event.value, dict) else {}
+    call = (value, None) if event.type == "invoke" else ({}, value)
+    for name, column in typed_columns(contract, event.op or "", *call).items():
+        if name in names and getattr(event, name) is None:
+            setattr(event, name, column)
+
+
 def _first(call: Any, paths: Iterable[str]) -> Any:
     """The value at the first of these places that holds something."""
     for path in paths:
@@ -101,7 +126,7 @@ def _fits(name: str, value: Any) -> bool:
         case bool():
             return name == "granted"
         case str():
-            return _KINDS.get(name) is str and _is_text(value)
+            return _KINDS.get(name) is str and is_text(value)
         case int():
             return name not in _KINDS and -(2**63) <= value < 2**63
     return False
@@ -116,9 +141,9 @@ def _epoch_ms(text: Any) -> int | None:
     return None if at.tzinfo is None else (at - _EPOCH) // timedelta(milliseconds=1)
 
 
-def _is_text(value: str) -> bool:
+def is_text(value: str) -> bool:
     """No half surrogates: a column must fit UTF-8, even if a script sends other text."""
-    return not any("\ud800" <= character <= "\udfff" for character in value)
+    return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 class Recorder:
@@ -192,7 +217,10 @@ class Broken:
 def scan(path: Path) -> Iterator[Event | Broken]:
     """Stream a history line by line, header and footer included, with any content."""
     with opened(path) as lines:
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(_unpacked(lines), 1):
+            if isinstance(line, Exception):
+                yield Broken(number, f"the packed file is cut or damaged here: {reason(line)}", is_last=False)
+                return
             try:
                 yield _decode(line)
             except (ValueError, RecursionError) as error:
@@ -200,6 +228,18 @@ def scan(path: Path) -> Iterator[Event | Broken]:
                     yield _odd(line)
                 except (ValueError, RecursionError):
                     yield Broken(number, reason(error), is_last=not line.endswith(b"\n"))
+
+
+def _unpacked(lines: IO[bytes]) -> Iterator[bytes | Exception]:
+    """The lines, and the error that ends them if they were packed and cannot be unpacked to the end."""
+    try:
+        yield from lines
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        yield error
+    except Exception as error:
+        if type(error).__name__ != "ZstdError":  # of one of two modules, which may both be missing
+            raise
+        yield error
 
 
 def opened(path: Path) -> IO[bytes]:
@@ -233,7 +273,11 @@ _decode = msgspec.json.Decoder(Event).decode
 
 def _odd(line: bytes) -> Event:
     """Half surrogates and NaN, which bad-input scripts send, are text and a number to json and not to msgspec."""
-    return msgspec.convert(json.loads(line.decode(errors="surrogateescape")), Event)
+    event = msgspec.convert(json.loads(line.decode(errors="surrogateescape")), Event)
+    for name in ("run", "op", "agent", "key", "code"):
+        if isinstance(column := getattr(event, name), str) and not is_text(column):
+            setattr(event, name, json.dumps(column))  # as in facts
+    return event
 
 
 def merge(parts: Iterable[Path], into: Path) -> int:

@@ -52,13 +52,16 @@ LANGUAGES = {
 }
 ANY = "any"
 _AGENTS = {"agent-shell": "agent.sh", "agent-python": "agent.py"}  # of relay, whose agents need no bus to talk to
-CHOICES = (*LANGUAGES, ANY, *_AGENTS)
+_LOGGERS = {"logger-python": "logger.py", "logger-node": "logger.mjs", "logger-perl": "logger.pl"}
+CHOICES = (*LANGUAGES, ANY, *_AGENTS, *_LOGGERS)
 
 
 def write(system: str, language: str, folder: Path) -> int:
     """Write the template and say what to do next. Refuses to overwrite."""
     if language in _AGENTS:
         return _write_agent(system, _AGENTS[language], folder)
+    if language in _LOGGERS:
+        return _write_logger(_LOGGERS[language], folder)
     scheme = CONTRACTS[system].scheme
     if scheme != "exec":
         print(f"No adapter is needed: {SCHEMES[scheme].no_adapter} is judged as it is, by its command:")
@@ -113,6 +116,18 @@ def _write_agent(system: str, name: str, folder: Path) -> int:
     path.chmod(0o755)
     print(f"wrote {path}: an agent to copy. Let it send something, and have its files judged as an orchestrator would:")
     print("  busproof doctor --bus files:DIR")
+    return 0
+
+
+def _write_logger(name: str, folder: Path) -> int:
+    """A program that writes a history."""
+    path = folder / name
+    text = resources.files("busproof").joinpath("templates", f"{name}.txt").read_text(encoding="utf-8")
+    if not _written({path: text}):
+        return 2
+    print(f"wrote {path}: run it, and have what it writes audited. docs/history.md tells what each line must hold:")
+    print("  busproof audit --validate history.jsonl")
+    print("  busproof audit history.jsonl")
     return 0
 
 

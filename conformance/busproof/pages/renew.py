@@ -19,6 +19,7 @@ PAGES = (
     ("busproof", "schema", "--markdown", "docs/protocol.md"),
     ("refbus.cli.page", "docs/refbus.md"),
     ("busproof.pages.worth",),
+    ("busproof.pages.history_page",),
 )
 
 

@@ -8,6 +8,7 @@ from busspark.narrow.database import Database
 def narrowed(db: Database) -> dict[str, str]:
     """The check keeps a running maximum for each reader, so only rows that raise it matter."""
     db.make("furthest", _FURTHEST)
+    db.make("asked", _ASKED)
     db.make("odd_reads", _ODD_READS)
     db.make("odd_acks", _ODD_ACKS)
     db.make("wanted", _WANTED)
@@ -30,16 +31,19 @@ _FURTHEST = """
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
         FROM acked WHERE outcome = 'ok')
     WHERE before IS NULL OR seq > before"""
+# The furthest that each reader had asked for by the time of its asking.
+_ASKED = """
+    SELECT lane, reader, "begin", max(seq) OVER (PARTITION BY lane, reader ORDER BY "begin") AS seq
+    FROM acked WHERE outcome <> 'fail'"""
 _ODD_READS = """
     SELECT r."end", r.lane, r.reader, f."begin" AS acked_begin, f."end" AS acked_end
     FROM reads r ASOF LEFT JOIN furthest f ON r.lane = f.lane AND r.reader = f.reader AND r."begin" > f."end"
     WHERE r.least <= coalesce(f.seq, 0)"""
 _ODD_ACKS = """
-    SELECT q.lane, q.reader, q."begin", q."end", f."begin" AS acked_begin, f."end" AS acked_end
+    SELECT q.lane, q.reader, q."begin", q."end", f."begin" AS acked_begin, f."end" AS acked_end, a.seq AS asked
     FROM acked q ASOF LEFT JOIN furthest f ON q.lane = f.lane AND q.reader = f.reader AND q."begin" > f."end"
-    WHERE q.outcome = 'ok' AND (q.answer < coalesce(f.seq, 0)
-        OR q.answer > greatest(0, (SELECT max(seq) FROM acked a
-            WHERE a.lane = q.lane AND a.reader = q.reader AND a.outcome <> 'fail'))
+    ASOF LEFT JOIN asked a ON q.lane = a.lane AND q.reader = a.reader AND q."end" > a."begin"
+    WHERE q.outcome = 'ok' AND (q.answer < coalesce(f.seq, 0) OR q.answer > greatest(0, a.seq)
         OR q.seq > greatest((SELECT max(seq) FROM stored), (SELECT max(seq) FROM appended), 0))"""
 _WANTED = """
     SELECT lane, reader, acked_begin, acked_end FROM odd_reads WHERE acked_end IS NOT NULL
@@ -47,5 +51,8 @@ _WANTED = """
     UNION SELECT lane, reader, acked_begin, acked_end FROM odd_acks WHERE acked_end IS NOT NULL
     UNION SELECT lane, reader, arg_max("begin", "end"), max("end") FROM furthest
         WHERE "end" < getvariable('dump_at') GROUP BY lane, reader
-    UNION (SELECT DISTINCT ON (lane, reader) lane, reader, "begin", "end" FROM acked WHERE outcome <> 'fail'
-        ORDER BY lane, reader, seq DESC)"""
+    UNION (SELECT DISTINCT ON (lane, reader, seq) lane, reader, "begin", "end" FROM acked
+        WHERE outcome <> 'fail' AND (lane, reader, seq) IN (SELECT lane, reader, asked FROM odd_acks)
+        ORDER BY lane, reader, seq, "begin")
+    UNION (SELECT DISTINCT ON (lane, reader) lane, reader, "begin", "end" FROM acked
+        WHERE outcome <> 'fail' AND "begin" < getvariable('dump_at') ORDER BY lane, reader, seq DESC)"""

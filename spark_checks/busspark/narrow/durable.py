@@ -39,11 +39,9 @@ _LOST = f"""
         ON s.lane = a.lane AND s.id = a.id
     WHERE s.stands IS NULL OR s.least <> a.seq OR s.most <> a.seq"""
 _DOUBLED = "SELECT lane, message FROM stored WHERE NOT is_dead GROUP BY lane, message HAVING count(*) > 1"
-# One per lane: if anybody sent without a name, any row without one may be theirs.
-_NAMELESS = "SELECT DISTINCT ON (lane) * FROM appended WHERE message IS NULL AND outcome <> 'fail'"
-_UNINVITED = f"""
+# Each may have been the sending of one row that has no name.
+_NAMELESS = "SELECT * FROM appended WHERE message IS NULL AND outcome <> 'fail'"
+_UNINVITED = """
     SELECT lane, message FROM stored WHERE NOT is_own
-        AND (lane, message) NOT IN (SELECT lane, message FROM appended WHERE message IS NOT NULL AND outcome <> 'fail')
-        AND (name IS NOT NULL OR lane NOT IN (SELECT lane FROM ({_NAMELESS}))
-            OR (lane, message) IN (
-                SELECT lane, message FROM appended WHERE message IS NOT NULL AND outcome = 'fail'))"""
+        AND (lane, message) NOT IN (SELECT lane, message
+            FROM appended WHERE message IS NOT NULL AND outcome <> 'fail')"""

@@ -6,12 +6,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from busproof.oracle.checks import Check, Facts, Verdict, integrity
+from msgspec.structs import replace as replace_fact
+
+from busproof.oracle.checks import Check, Facts, Verdict, clocks, integrity, untold
 from busproof.oracle.checks.facts import About
 from busspark.counted import of_all
 from busspark.known import KNOWN, is_screened
 from busspark.narrow.database import Database, opened
 from busspark.narrow.parts import parts
+
+EARLY = """SELECT * FROM appended WHERE (lane, message) IN (
+    SELECT lane, message FROM appended WHERE shown IS NOT NULL)"""
 
 
 def can_judge(checks: Iterable[Check]) -> bool:
@@ -22,6 +27,8 @@ def can_judge(checks: Iterable[Check]) -> bool:
 def judge(folder: Path, run: str, about: About, checks: Mapping[str, Check]) -> list[Verdict]:
     """Integrity and these checks; the folder is that of the run's system."""
     with opened(folder, run, about) as db:
+        if damage := clocks.disagree(_facts(db, {"appended": EARLY})):
+            return [integrity.check(Facts(about=[replace_fact(about, damage=damage)])), *untold(checks)]
         malformed = _facts(db, {"malformed": "FROM malformed"})
         return [integrity.check(malformed), *(look(db, check) for check in checks.values())]
 

@@ -20,6 +20,8 @@ def narrowed(db: Database) -> dict[str, str]:
             UNION SELECT "end" FROM delivered GROUP BY "end", id HAVING count(*) > 1""",
     )
     reads, delivered = (f'SELECT * FROM {name} WHERE "end" IN (FROM odd)' for name in ("reads", "delivered"))
-    of_these = f"SELECT * FROM appended WHERE {_SENT} AND message IN (SELECT id FROM ({delivered}))"
-    nameless = f"SELECT * FROM appended WHERE {_SENT} AND message IS NULL LIMIT 1"
-    return {"reads": reads, "delivered": delivered, "appended": f"({of_these}) UNION ALL ({nameless})"}
+    stored = f"""SELECT * FROM stored WHERE NOT is_own
+        AND message NOT IN (SELECT message FROM appended WHERE {_SENT} AND message IS NOT NULL)"""
+    of_these = f"""SELECT * FROM appended WHERE (message IS NULL AND {_SENT})
+        OR message IN (SELECT id FROM ({delivered}) UNION SELECT message FROM ({stored}))"""
+    return {"reads": reads, "delivered": delivered, "stored": stored, "appended": of_these}

@@ -42,28 +42,34 @@ def suspicions(rows: Iterable[Row], *, is_dense: bool) -> dict[int, Suspicion]:
     newest: dict[int, int] = defaultdict(int)  # run → the largest seq that stands
     readers: dict[tuple[int, int], list[Row]] = defaultdict(list)  # run, reader
     uninvited: list[Row] = []
-    nameless = set()
+    nameless: dict[tuple[int, int], int] = defaultdict(int)  # run, lane → attempts that may explain a row
+    lanes: dict[tuple[int, int], list[Row]] = defaultdict(list)  # run, lane
     for row in rows:
         if row.k == r.NAMELESS:
-            nameless.add((row.r, row.s))
+            nameless[row.r, row.s] += row.n
         elif row.k == r.SUM:
             sums[row.r, row.s] += row.w or 0
             newest[row.r] = max(row.v or 0, newest[row.r])
         elif row.k == r.READER:
             readers[row.r, row.g].append(row)
+        elif row.k == r.LANE:
+            lanes[row.r, row.g].append(row)
         elif row.bits & UNINVITED:
             uninvited.append(row)
         elif row.k in SLICED:
             of_run[row.r].append(row)
         found[row.r].suspect(row, row.bits & ~UNINVITED)
     for row in uninvited:
-        found[row.r].suspect(row, 0 if (row.r, row.s) in nameless else UNINVITED)
+        nameless[row.r, row.s] -= 1
+        found[row.r].suspect(row, UNINVITED if nameless[row.r, row.s] < 0 else 0)
     for run, slices in of_run.items():
         found[run].bits |= _gaps(slices) if is_dense else 0
         sums[run, READS] += _covered(slices)
         newest[run] = max([newest[run], *(one.v for one in slices if one.k == r.SEQ and one.v is not None)])
     for (run, _), told in readers.items():
         found[run].bits |= _of_reader(told, newest[run])
+    for (run, _), told in lanes.items():
+        found[run].bits |= READS if _most(told, "u") > _most(told, "v") else 0
     for (run, what), missing in sums.items():
         found[run].bits |= what if missing % 2**64 else 0
     return found
@@ -102,11 +108,11 @@ def _covered(slices: list[Row]) -> int:
 
 def _of_reader(told: list[Row], newest: int) -> int:
     """Judge a reader's acknowledgements, the answers to them, and its place in the end."""
-
-    def most(name: str) -> int:
-        return max([getattr(one, name) or 0 for one in told], default=0)
-
-    acked, asked, stands, answered = most("n"), most("u"), most("h"), most("v")
-    if answered > asked or acked > newest or stands < acked or (stands > asked and not most("f")):
+    acked, asked, stands = _most(told, "n"), _most(told, "u"), _most(told, "h")
+    if acked > newest or stands < acked or (stands > asked and not _most(told, "f")):
         return ACKS
     return 0
+
+
+def _most(told: Iterable[Row], name: str) -> int:
+    return max([getattr(one, name) or 0 for one in told], default=0)

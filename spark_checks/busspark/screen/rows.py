@@ -41,14 +41,14 @@ from busproof.oracle.checks import (
 from busspark.known import ACKS, EXPORT, READS
 
 LONGS = ("f", "n", "h", "u", "v", "b", "t")
-MESSAGE, SEQ, VIEW, HOLD, ADDRESSEE, LETTER, ANSWER, NAMELESS, SUM, READER, CONTENT = range(1, 12)
+MESSAGE, SEQ, VIEW, HOLD, ADDRESSEE, LETTER, ANSWER, NAMELESS, SUM, READER, CONTENT, LANE = range(1, 13)
 SLICE_OF_LOG, SLICE_OF_VIEW = 2**16, 2**20
 HALF = 2**32
 STANDING = 2**61
 NEVER = 2**62
 
 # Bits of MESSAGE
-DUE, TOLD, POSSIBLE, NEW, STANDS, INVITED, RECEIVED = (1 << n for n in range(7))
+DUE, TOLD, POSSIBLE, NEW, STANDS, INVITED, RECEIVED, FAILED = (1 << n for n in range(8))
 # Bits of HOLD: a claim; a refused one; what only the holder may do; a release after which there is nothing to claim;
 # and, for those after it, a lease, a release that may have happened, a granted one, a claim that nobody answered, and a
 # lease from when it was asked for; a lease too short. Of a message that was shown to its reader, nothing else.
@@ -114,6 +114,7 @@ def _messages(streams: Streams, *, with_addressee: bool) -> list[DataFrame]:
         TOLD: "outcome = 'ok' AND seq IS NOT NULL",
         POSSIBLE: "outcome <> 'fail'",
         NEW: "outcome = 'ok' AND is_new",
+        FAILED: "outcome = 'fail'",
     }
     seq = "xxhash64(seq, addressee)" if with_addressee else "seq"
     seq = f"CASE WHEN seq IS NOT NULL THEN {seq} END"
@@ -124,7 +125,7 @@ def _messages(streams: Streams, *, with_addressee: bool) -> list[DataFrame]:
     alive = "CASE WHEN is_dead THEN 0 ELSE 1 END"
     nameless = "name IS NULL"
     stands = f"{STANDS} + CASE WHEN {nameless} AND NOT is_own THEN {INVITED} ELSE 0 END"
-    lane, by_its_name = "xxhash64(lane)", _bits({bit: bits[bit] for bit in (TOLD, POSSIBLE)})
+    lane, by_its_name = "xxhash64(lane)", _bits({bit: bits[bit] for bit in (TOLD, POSSIBLE, FAILED)})
     before = "CASE WHEN outcome <> 'fail' THEN coalesce(newest, 0) END"
     stands_under = f"seq + {STANDING}"
     invited = f"CASE WHEN is_own THEN 0 ELSE {INVITED} END"
@@ -132,7 +133,7 @@ def _messages(streams: Streams, *, with_addressee: bool) -> list[DataFrame]:
     return [
         _rows(tried.where("id IS NOT NULL"), MESSAGE, *by_id, f=_bits(bits), n=counted, h=_unnamed(before), u=told_seq),
         _rows(tried.where(named), MESSAGE, *by_name, f=by_its_name, h=before, u=told_seq),
-        _rows(tried.where("name IS NULL AND id IS NULL AND outcome <> 'fail'"), NAMELESS, "0", lane, "0"),
+        _rows(tried.where("name IS NULL AND id IS NULL AND outcome <> 'fail'"), NAMELESS, "0", lane, "0", n="1"),
         _rows(stood, MESSAGE, *by_id, f=stands, n=_unnamed(alive), h=_unnamed(stands_under), v=seq),
         _rows(stood.where(named), MESSAGE, *by_name, f=invited, n=alive, h=stands_under),
     ]
@@ -297,6 +298,8 @@ def sums_of(streams: Streams, checks: set[Check]) -> DataFrame | None:
             _sum(streams["reads"], READS, of_reads),
             _sum(streams["delivered"], READS, of_delivered, f"CASE WHEN seq IS NOT NULL THEN -{IS_IT} END"),
         ]
+    if syncs.check in checks:
+        made += _cursors(streams)
     if acks.check in checks:
         made += [_sum(streams["reads"], ACKS, "least <= acked"), *_readers(streams)]
     if export.check in checks:
@@ -309,15 +312,31 @@ def sums_of(streams: Streams, checks: set[Check]) -> DataFrame | None:
 
 
 def _readers(streams: Streams) -> list[DataFrame]:
-    """`n`: the seq it was told it acknowledged; `u`: the one it asked to; `v`: the furthest answer; `h`: its place."""
+    """`n`: the seq it was told it acknowledged; `u`: the one it asked to; `h`: its place."""
     ok = "CASE WHEN outcome = 'ok' THEN {} END"
-    odd = f"CASE WHEN outcome = 'ok' AND answer < acked THEN {ACKS} ELSE 0 END"
-    acked = streams["acked"].where("outcome <> 'fail'")
+    odd = "outcome = 'ok' AND (answer < acked OR answer > greatest(seq, coalesce(acked, 0)))"
+    odd = f"CASE WHEN {odd} THEN {ACKS} ELSE 0 END"
+    # Those that were asked for after the final state do not explain it.
+    acked = streams["acked"].where("outcome <> 'fail'").join(F.broadcast(streams["about"]), "run")
     return [
-        _of_reader(acked, bits=odd, n=ok.format("seq"), u="seq", v=ok.format("answer")),
+        _of_reader(acked, bits=odd, n=ok.format("seq"), u="CASE WHEN begin < dump_at THEN seq END"),
         _of_reader(streams["positions"], h="seq"),
         _of_reader(streams["jumps"], f="1"),
     ]
+
+
+def _cursors(streams: Streams) -> list[DataFrame]:
+    """`u`: the furthest cursor that an answer told; `v`: the newest seq of its lane."""
+    return [
+        _of_lane(streams["reads"], u="after"),
+        _of_lane(streams["jumps"], u="seq"),
+        _of_lane(streams["stored"], v="seq"),
+        _of_lane(streams["appended"], v="seq"),
+    ]
+
+
+def _of_lane(frame: DataFrame, **columns: str) -> DataFrame:
+    return _summed(frame, LANE, f"xxhash64({LANE}, run, lane)", "0", **columns)
 
 
 def _sum(frame: DataFrame, suspicion: int, odd: str, summed: str = "0", most: str = "NULL") -> DataFrame:

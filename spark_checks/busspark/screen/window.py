@@ -119,7 +119,7 @@ def _of_keys() -> str:
     below = f"{_has('f', r.POSSIBLE)} AND NOT {_has('f', r.TOLD)} AND {stands_low}"
     of_message = _sum_of(
         {
-            DURABLE: f"({lost}) OR {moved} OR {twice} OR (s = 0 AND {nobodys})",
+            DURABLE: f"({lost}) OR {moved} OR {twice} OR ((s = 0 OR {_has('f', r.FAILED)}) AND {nobodys})",
             UNINVITED: nobodys,
             ORDER: f"coalesce(u0 <> u OR ({below}), FALSE)",
             READS: f"{moved} OR ({_has('f', r.RECEIVED)} AND NOT {_has('f', r.POSSIBLE)})",

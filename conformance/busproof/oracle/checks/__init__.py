@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from msgspec import structs
 
 from busproof.contract.history import Broken, Event
-from busproof.oracle.checks import integrity
+from busproof.oracle.checks import clocks, integrity
 from busproof.oracle.checks.extract import Source, extract
 from busproof.oracle.checks.facts import Facts
 from busproof.oracle.checks.verdict import Judgement, Verdict, Witness
@@ -44,6 +44,8 @@ def judge(lines: Iterable[Event | Broken], source: Source, checks: Mapping[str, 
 
 def judge_facts(facts: Facts, checks: Mapping[str, Check]) -> list[Verdict]:
     """The same, on facts."""
+    if not facts.known.damage and (damage := clocks.disagree(facts)):
+        facts = structs.replace(facts, about=[structs.replace(facts.known, damage=damage)])
     whole = integrity.check(facts)
     return [whole, *(untold(checks) if facts.known.damage else [check(facts) for check in checks.values()])]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+from msgspec.structs import replace
+
 from busproof.oracle.checks import shown
 from busproof.oracle.checks.facts import Acked, Facts
 from busproof.oracle.checks.verdict import Verdict, Witness, judged
@@ -36,7 +38,7 @@ def _redelivered(facts: Facts, acked: Acks) -> list[Witness]:
 
 def _answers(facts: Facts, acked: Acks) -> list[Witness]:
     newest = max([row.seq or 0 for row in facts.stored] + [one.seq or 0 for one in facts.appended], default=0)
-    possible = _asked(facts)
+    asked = _asked(facts)
     found = []
     for ack in facts.acked:
         if ack.outcome != "ok":
@@ -45,21 +47,16 @@ def _answers(facts: Facts, acked: Acks) -> list[Witness]:
         seq, event = acked.before(reader, ack.begin)
         if ack.answer is not None and ack.answer < seq:
             found.append(Witness((event, ack.end), "ack_went_back", ack.answer, seq))
-        if ack.answer is not None and ack.answer > possible[reader]:
-            found.append(Witness((ack.end,), "cursor_ahead", ack.answer, possible[reader]))
+        if ack.answer is not None and ack.answer > (possible := asked.before(reader, ack.end)[0]):
+            found.append(Witness((ack.end,), "cursor_ahead", ack.answer, possible))
         if ack.seq > newest and facts.dump_at is not None:
             found.append(Witness((ack.end,), "ack_beyond", ack.seq, newest))
     return found
 
 
-def _asked(facts: Facts) -> dict[Reader, int]:
-    """The furthest that each reader ever asked for without being refused."""
-    furthest: dict[Reader, int] = {}
-    for ack in facts.acked:
-        if ack.outcome != "fail":
-            reader = (ack.lane, ack.reader)
-            furthest[reader] = max(ack.seq, furthest.get(reader, 0))
-    return furthest
+def _asked(facts: Facts) -> Acks:
+    """The furthest that each reader had asked for, without being refused, by the time of its asking."""
+    return Acks([replace(ack, end=ack.begin) for ack in facts.acked if ack.outcome != "fail"])
 
 
 def _final(facts: Facts, acked: Acks, dump_at: int) -> list[Witness]:
@@ -72,10 +69,10 @@ def _final(facts: Facts, acked: Acks, dump_at: int) -> list[Witness]:
         if stands.get(reader, 0) < seq:
             found.append(Witness((event, dump_at), "cursor_lost", stands.get(reader, 0), seq))
     jumped = {(jump.lane, jump.reader) for jump in facts.jumps}
-    possible = _asked(facts)
+    asked = _asked(facts)
     for reader, at in stands.items():
-        if reader not in jumped and at > possible.get(reader, 0):
-            found.append(Witness((dump_at,), "cursor_ahead", at, possible.get(reader, 0)))
+        if reader not in jumped and at > (possible := asked.before(reader, dump_at)[0]):
+            found.append(Witness((dump_at,), "cursor_ahead", at, possible))
     return found
 
 

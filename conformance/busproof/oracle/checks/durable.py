@@ -3,7 +3,7 @@
 Without a final state, every acknowledged message was shown to those that it was due to (`shown`), once.
 
 A message whose time may have been over by the end need not be there. A row is known by the name that its sender gave,
-else by its id; a row that nothing names may be of any attempt without a name whose answer was lost.
+else by its id; a row that nothing names may be of an attempt without a name whose answer was lost, one of each.
 """
 
 from __future__ import annotations
@@ -69,7 +69,6 @@ def _doubled(facts: Facts, dump_at: int) -> list[Witness]:
 
 def _uninvited(facts: Facts, dump_at: int) -> list[Witness]:
     possible, refused = set[tuple[str, str]](), dict[tuple[str, str], int]()
-    nameless = {one.lane for one in facts.appended if one.message is None and one.outcome != "fail"}
     for one in facts.appended:
         if one.message is None:
             continue
@@ -77,17 +76,23 @@ def _uninvited(facts: Facts, dump_at: int) -> list[Witness]:
             possible.add((one.lane, one.message))
         else:
             refused[one.lane, one.message] = max(one.end, refused.get((one.lane, one.message), one.end))
-    found = []
-    for row in facts.stored:
+    found, phantoms = [], set[tuple[str, str]]()
+    excuses = Counter(one.lane for one in facts.appended if one.message is None and one.outcome != "fail")
+    for row in sorted(facts.stored, key=place):
         key = (row.lane, row.message)
         if key in possible or row.is_own:
             continue
         if key in refused:
             found.append(Witness((refused[key], dump_at), "refused_but_stored", row.seq or 0, of=row.id))
-        elif row.name is not None or row.lane not in nameless:
-            found.append(_phantom(row, dump_at))
+        elif row.name is None and key not in phantoms and excuses[row.lane] > 0:
+            excuses[row.lane] -= 1
+            possible.add(key)
+        else:
+            phantoms.add(key)
+            found.append(Witness((dump_at,), "phantom", row.seq or 0, of=row.id))
     return found
 
 
-def _phantom(row: Stored, dump_at: int) -> Witness:
-    return Witness((dump_at,), "phantom", row.seq or 0, of=row.id)
+def place(row: Stored) -> tuple[str, int, str]:
+    """An order of rows that is the same however they come: a send without a name explains the first of them."""
+    return row.lane, row.seq or 0, row.id

@@ -41,6 +41,7 @@ class Appended(Fact):
     since: int | None = None  # an earlier attempt that nobody answered began here
     newest: int | None = None  # the greatest seq of its lane that had been told when it, or that one, began
     channel: str | None = None  # the channel that it was sent to, where there are channels
+    shown: int | None = None  # an answer of late that had shown it before this attempt began
 
     @property
     def message(self) -> str | None:

@@ -6,14 +6,16 @@ missing looks like one that nobody sent. A history that was only cut is judged a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from busproof.contract.history import Broken, Event
+from busproof.contract.history import STATE_OPS, Broken, Event
 from busproof.oracle.checks.facts import Facts
 from busproof.oracle.checks.verdict import Verdict, Witness, judged
 
 _NO_CALL = object()
+APART = "two runs of one name, to be audited apart"
 
 
 class Integrity:
@@ -26,6 +28,13 @@ class Integrity:
         self._footer: Event | None = None
         self._states = 0
         self._open: dict[int, object] = {}  # process → the operation that waits for its answer
+        self._owed: dict[int, Counter[str]] = {}  # process → the rows of its last state that have not come, by list
+        self.has_dump = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Did its footer come?"""
+        return self._footer is not None
 
     @property
     def processes(self) -> set[int]:
@@ -38,7 +47,7 @@ class Integrity:
         for self.lines, line in enumerate(lines, 1):
             if type(line) is Broken:
                 if not line.is_last:
-                    self._damaged(f"line {line.line} is no event")
+                    self._damaged(f"line {line.line} is no event: {line.why}")
                 continue
             assert type(line) is Event
             if why := fault(line):
@@ -46,6 +55,8 @@ class Integrity:
             yield line
         if self._footer is not None and _counts(self._footer) != (self.lines - 1, self._states):
             self._damaged(f"line {self.lines}: the footer counts other lines than there are")
+        if any(map(any, map(Counter.values, self._owed.values()))):
+            self._damaged(f"line {self.lines}: the file ends before all rows of a state that its answer counts")
 
     def _damaged(self, why: str) -> None:
         self.damage = self.damage or why
@@ -61,17 +72,48 @@ class Integrity:
         if self._footer is not None:
             return "it stands after the footer"
         kind = event.type
+        if event.op is None and kind in _OF_CALLS:
+            return "it names no op"
+        if kind == "state":
+            self._states += 1
+            return self._of_state(event)
+        if any(self._owed.pop(event.process, _NONE_OWED).values()):
+            return "rows are missing before it that the answer of its process's state counts"
         if kind == "invoke":
             self._open[event.process] = event.op
         elif kind in ("ok", "fail", "info"):
             waiting, self._open[event.process] = self._open.get(event.process, _NO_CALL), _NO_CALL
             if waiting != event.op:
                 return "it answers no call"
-        elif kind == "state":
-            self._states += 1
+            if kind == "ok" and event.op in STATE_OPS:
+                self.has_dump = self.has_dump or event.op == "dump"
+                self._owed[event.process] = _rows(event)
+                if isinstance(event.value, dict) and any(isinstance(one, list) for one in event.value.values()):
+                    return "the lists of a state stand in its answer, not in lines of their own"
+        elif kind == "header" and event is not first:
+            return "it is a second header"
         elif kind == "footer":
             self._footer = event
         return ""
+
+    def _of_state(self, event: Event) -> str:
+        owed = self._owed.get(event.process)
+        if owed is None:
+            return "no answer of a state stands before it"
+        if event.key is None:
+            return "it is a row of a state without the name of its list, `key`"
+        owed[event.key] -= 1
+        return "it is one row more than the answer of its state counts" if owed[event.key] < 0 else ""
+
+
+_NONE_OWED = Counter[str]()
+_OF_CALLS = ("invoke", "ok", "fail", "info", "state")
+
+
+def _rows(event: Event) -> Counter[str]:
+    """The rows of each list of a state, if its answer tells their numbers."""
+    rows = event.value.get("rows") if isinstance(event.value, dict) else None
+    return Counter({key: n for key, n in rows.items() if type(n) is int} if isinstance(rows, dict) else {})
 
 
 def apart(parts: Mapping[str, Integrity]) -> str:
@@ -80,7 +122,10 @@ def apart(parts: Mapping[str, Integrity]) -> str:
     for name, part in parts.items():
         for process in sorted(part.processes):
             if (other := homes.setdefault(process, name)) != name:
-                return f"process {process} calls in {other} and in {name}: two runs of one name, to be audited apart"
+                return f"process {process} calls in {other} and in {name}: {APART}"
+    dumps = [name for name, part in parts.items() if part.has_dump]
+    if len(dumps) > 1:
+        return f"a final state stands in {dumps[0]} and in {dumps[1]}: {APART}"
     return ""
 
 

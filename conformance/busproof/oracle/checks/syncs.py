@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from itertools import pairwise
 
-from busproof.oracle.checks.facts import Delivered, Facts, Jump, Read
+from busproof.oracle.checks.facts import Appended, Delivered, Facts, Jump, Read, Stored
 from busproof.oracle.checks.verdict import Verdict, Witness, judged
 
 Log = list[tuple[int, str]]  # (seq, sender) of a topic's final state, in order
@@ -36,7 +36,7 @@ def check(facts: Facts) -> Verdict:
     for (lane, _), steps in readers.items():
         witnesses += _followed(steps, logs[lane], answers)
     if facts.dump_at is not None:
-        witnesses += _otherwise(facts, answers)
+        witnesses += _otherwise(facts, answers) + _beyond(facts, facts.dump_at)
     return judged("syncs", witnesses, len(facts.reads), facts.known.unknown_because or facts.known.no_dump)
 
 
@@ -115,6 +115,21 @@ def _otherwise(facts: Facts, answers: dict[int, list[Delivered]]) -> list[Witnes
         for sync in facts.reads
         for row in answers[sync.end]
         if row.id is not None and (sync.lane, row.seq, row.id, row.sender) not in stored
+    ]
+
+
+def _beyond(facts: Facts, dump_at: int) -> list[Witness]:
+    """A cursor stands on a message of its log, or before the first."""
+    newest: dict[str, int] = defaultdict(int)
+    of_all: list[Stored | Appended] = [*facts.stored, *facts.appended]
+    for one in of_all:
+        newest[one.lane] = max(one.seq or 0, newest[one.lane])
+    told = [(read.lane, read.end, read.after or 0) for read in facts.reads]
+    told += [(jump.lane, jump.end, jump.seq or 0) for jump in facts.jumps]
+    return [
+        Witness((end,), "cursor_beyond", cursor, newest[lane])
+        for lane, end, cursor in told
+        if end < dump_at and cursor > newest[lane]
     ]
 
 

@@ -42,7 +42,8 @@ WHY = {
     "redelivered": "seq {a} was delivered after seq {b} had been acknowledged",
     "ack_went_back": "an ack was answered with {a} after {b} had been acknowledged",
     "ack_beyond": "an ack of seq {a} was accepted though the newest seq is {b}",
-    "cursor_ahead": "a cursor is {a}; the furthest that its reader ever acknowledged is {b}",
+    "cursor_ahead": "a cursor is {a}; the furthest that its reader had acknowledged by then is {b}",
+    "cursor_beyond": "a cursor is {a} in an answer; the newest seq of its log is {b}",
     "cursor_lost": "the final cursor is {a} though {b} was acknowledged",
     # lease
     "overlap": "the key was granted at {b} ms while another lease of it ran until {a} ms",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from busproof.contract.history import STATE_OPS, Event
+from busproof.contract.history import STATE_OPS, Event, fill, left_out
 from busproof.oracle.checks.calls import Call, calls
 from busproof.oracle.checks.extract.following import Following
 from busproof.oracle.checks.extract.source import Source, as_row
@@ -74,11 +74,15 @@ class _Reading:
         self._states: dict[str, Event] = {}  # the last dump's answer, and the last export's
         self._odd_rows: dict[str, list[Malformed]] = {}  # the odd rows of those
         self._newest_ms = _NO_TIME
+        self._left_out = {} if source.contract is None else left_out(source.contract)
 
     def seen(self, events: Iterable[Event]) -> Iterable[Event]:
         asks, see = self._source.asks, self._following.see
         clears, forgets = self._source.clears, self._source.forgets
+        told_in_value, contract = self._left_out.get, self._source.contract
         for self._lines, event in enumerate(events, 1):
+            if contract is not None and (names := told_in_value((event.type, event.op or ""))) is not None:
+                fill(event, names, contract)
             if event.op in asks:
                 see(event)
             elif event.op in clears:

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import structs
 
-from busproof.contract.comms import VISIBILITY_MS
+from busproof.contract.comms import CONTRACT, VISIBILITY_MS
 from busproof.oracle.checks.calls import Call
 from busproof.oracle.checks.extract.digest import decoded, digest
 from busproof.oracle.checks.extract.source import (
@@ -98,7 +98,7 @@ def _written(call: Call) -> int | None:
 def _shown(row: dict[str, Any], end: int) -> Iterator[Content]:
     """Only if it tells the content: an adapter's state may not."""
     id_, found = text(row.get("id")), _digest(row, row.get("type"), decoded(row.get("payload")))
-    if id_ is not None and found is not None and "payload" in row and row.get("payload_error") is None:
+    if id_ is not None and found is not None and "payload" in row:
         yield Content(BUS, id_, end, False, found)
 
 
@@ -177,7 +177,10 @@ def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
         if is_dead and id_ is not None:
             id_ = id_.partition(":")[0]
         yield Stored(BUS, None, id_, None, None, None, False, is_dead)  # type: ignore[arg-type]
-        yield from _shown(as_row(decoded(as_row(row).get("original_message")) if is_dead else row), place)
+        original = decoded(as_row(row).get("original_message")) if is_dead else row
+        if id_ is not None and isinstance(original, str):  # no JSON any more
+            yield Content(BUS, id_, place, False, digest(original))
+        yield from _shown(as_row(original), place)
 
 
 def of_run(header: dict[str, Any]) -> Source:
@@ -191,4 +194,5 @@ SOURCE = Source(
     of_run=of_run,
     needed={Delivered: ("id", "priority", "sent_at")},
     numbers={"claim_message": ("delivery_count",)},
+    contract=CONTRACT,
 )

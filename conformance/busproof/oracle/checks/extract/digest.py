@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from hashlib import blake2b
 from typing import Any
@@ -18,7 +19,9 @@ def digest(*fields: Any) -> int | None:
         data = _encode(fields)
         if _MAY_HOLD_FLOAT(data):
             data = _encode(_whole(fields))
-    except (ValueError, TypeError, RecursionError):  # half a surrogate, say: nobody knows
+    except UnicodeEncodeError:  # half a surrogate
+        data = json.dumps(_whole(fields), sort_keys=True).encode()
+    except (ValueError, TypeError, RecursionError):  # nested without end, say: nobody knows
         return None
     return int.from_bytes(blake2b(data, digest_size=8).digest(), signed=True)
 
@@ -32,11 +35,8 @@ def _whole(value: Any) -> Any:
 
 
 def decoded(column: Any) -> Any:
-    """The value of a column of JSON text, or that is decoded; `UNREAD` if the text is no JSON."""
+    """The value of a column of JSON text, or that is decoded; text that is no JSON is a value of its own."""
     try:
         return msgspec.json.decode(column) if isinstance(column, str) else column
     except (ValueError, RecursionError):
-        return UNREAD
-
-
-UNREAD = object()  # a digest with it is None
+        return column

@@ -14,6 +14,7 @@ from busproof.oracle.checks.facts import Acked, Appended, Delivered, Exported, F
 
 Reader = tuple[str, str]  # lane, reader
 RAISES_KEPT = 100
+MESSAGES_KEPT = 100_000  # that were shown of late
 
 
 class Following:
@@ -23,11 +24,14 @@ class Following:
         self._asks, self._names_claims = asks, names_claims
         self._cursors: dict[Reader, int] = {}
         self._asking: dict[str, dict[int, int]] = defaultdict(dict)  # reader → process → seq
+        self._askers: dict[int, str] = {}  # process → reader
         self._lost: set[Reader] = set()
         self._unanswered: dict[tuple[str, str], tuple[int, int | None]] = {}  # message → begin, newest by then
         self._in_lane, self._to, self._acks = _Raised(), _Raised(), _Raised()  # told so far, by lane, by addressee
         self._spans: dict[tuple[str, str, bool], int] = {}  # how far a reader was shown, with its own or without
         self._line: int | None = None
+        self._seen: dict[int, int] = {}  # hash of a message → the first answer of late that showed it
+        self._seen_before: dict[int, int] = {}
         self._hands: dict[str, tuple[str, str]] = {}  # claims that others name by their holder alone → lane, key
         self._forgot = 0  # how often
         self._kept: set[Hashable] | None = None  # the readers from whom no clearing could take anything; None: all
@@ -43,11 +47,11 @@ class Following:
 
     def see(self, event: Event) -> None:
         """A call that asks to move a cursor: it may move from now on."""
-        asking = self._asking[event.agent or ""]
+        process = event.process
+        self._asking[self._askers.pop(process, "")].pop(process, None)
         if event.type == "invoke" and event.seq is not None:
-            asking[event.process] = event.seq
-        elif event.type != "invoke":
-            asking.pop(event.process, None)
+            self._askers[process] = event.agent or ""
+            self._asking[event.agent or ""][process] = event.seq
 
     def restart(self) -> None:
         """A state begins."""
@@ -64,6 +68,7 @@ class Following:
                 continue
             if kind is Delivered and read is not None:
                 last = _placed(fact, read, last)  # type: ignore[arg-type]
+                self._see_message(last)
             elif kind is Appended:
                 self._attempted(fact)  # type: ignore[arg-type]
             elif kind is Acked:
@@ -111,7 +116,19 @@ class Following:
         read.joined = self._spans.get(chain)
         self._spans[chain] = read.upto
 
+    def _see_message(self, row: Delivered) -> None:
+        # Where each reader has a lane of its own, its messages are sent in another.
+        message = hash(("" if row.lane == row.reader else row.lane, row.id))
+        if message not in self._seen:
+            self._seen[message] = row.end
+            if len(self._seen) > MESSAGES_KEPT:
+                self._seen_before, self._seen = self._seen, {}
+
     def _attempted(self, one: Appended) -> None:
+        if one.id is not None:
+            of_id = hash((one.lane, one.id))
+            shown = self._seen_before.get(of_id, self._seen.get(of_id))
+            one.shown = shown if shown is not None and shown < one.begin else None
         one.newest = self._in_lane.by(one.lane, one.begin)
         message = one.message
         if message is not None and one.outcome == "info":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from busproof.contract.relay import CONTRACT
 from busproof.oracle.checks.calls import Call
 from busproof.oracle.checks.extract.digest import digest
 from busproof.oracle.checks.extract.source import Fact, Source, as_list, as_row, number, text
@@ -46,4 +47,4 @@ def _digest(told: dict[str, Any]) -> int | None:
     return digest(told["body"]) if "body" in told else None
 
 
-SOURCE = Source(of_call, of_state, needed={}, numbers={"send": ("seq",)})
+SOURCE = Source(of_call, of_state, needed={}, numbers={"send": ("seq",)}, contract=CONTRACT)

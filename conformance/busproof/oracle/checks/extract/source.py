@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from busproof.contract import Contract
+from busproof.contract.history import is_text
 from busproof.oracle.checks.calls import Call
 from busproof.oracle.checks.facts import Fact as Fact
 
@@ -24,6 +26,7 @@ class Source:
     `asks`: methods whose calls ask to move the caller's cursor, in the lane "", to the seq that they name.
     `forgets`: events after which messages that were acknowledged may come again.
     `of_run`: the same for a run with this header, if it matters.
+    `contract`: it names the places of columns that a history may leave out.
     `clears`: methods whose calls may take messages away from readers that have never acknowledged anything.
     """
 
@@ -35,6 +38,7 @@ class Source:
     clears: frozenset[str] = frozenset()
     forgets: frozenset[str] = frozenset()
     of_run: Callable[[dict[str, Any]], Source] | None = None
+    contract: Contract | None = None
     _getters: dict[type[Fact], attrgetter[Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def lacks(self, fact: Fact) -> bool:
@@ -82,8 +86,10 @@ def number(value: Any) -> int | None:
 
 
 def text(value: Any) -> str | None:
-    """A string; for anything else its JSON, as Spark reads it."""
-    return value if type(value) is str or value is None else json.dumps(value, separators=(",", ":"))
+    """A string; for anything else, half a surrogate in it among that, its JSON: Parquet holds nothing but UTF-8."""
+    if value is None or (type(value) is str and is_text(value)):
+        return value
+    return json.dumps(value, separators=(",", ":"))
 
 
 def first(*values: str | None) -> str | None:

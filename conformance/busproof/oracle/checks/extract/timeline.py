@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from busproof.contract.timeline import ACK_WAIT_MS
+from busproof.contract.timeline import ACK_WAIT_MS, CONTRACT
 from busproof.oracle.checks.calls import Call
 from busproof.oracle.checks.extract.chain import links
 from busproof.oracle.checks.extract.digest import digest
@@ -159,5 +159,11 @@ def of_run(header: dict[str, Any]) -> Source:
 
 
 SOURCE = Source(
-    of_call, of_state, needed={Stored: ("seq",)}, numbers={}, of_run=of_run, forgets=frozenset({"kill_server"})
+    of_call,
+    of_state,
+    needed={Stored: ("seq",)},
+    numbers={},
+    of_run=of_run,
+    forgets=frozenset({"kill_server"}),
+    contract=CONTRACT,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from busproof.contract.topics import CONTRACT
 from busproof.oracle.checks.calls import Call
 from busproof.oracle.checks.extract.digest import digest
 from busproof.oracle.checks.extract.source import Fact, Source, as_list, as_row, flag, number, text
@@ -57,23 +58,30 @@ def _items(call: Call, topic: str) -> Iterator[Fact]:
             key is None,
             None,
         )
-        sent = id_ if key is None else _name(call.agent, key)
+        sent, by = id_ if key is None else _name(call.agent, key), {"sender": call.agent, "client_message_id": key}
         if sent is not None and call.outcome != "fail":
-            yield Content(topic, sent, call.end, True, _digest(as_row(item)))
-        yield from _shown(topic, message, call.end)
+            yield Content(topic, sent, call.end, True, _digest({**as_row(item), **by}))
+            if message:  # its sender knows whose it is, whatever the answer says
+                yield from _shown(topic, sent, {**by, **message}, call.end)
 
 
-def _shown(topic: str, row: dict[str, Any], end: int) -> Iterator[Content]:
-    """Only if it tells the content: a state may not."""
-    key, found = text(row.get("client_message_id")), _digest(row)
+def _read_as(topic: str, row: dict[str, Any], end: int) -> Iterator[Content]:
+    key = text(row.get("client_message_id"))
     message = text(row.get("message_id")) if key is None else _name(text(row.get("sender")), key)
-    if message is not None and found is not None and "content_markdown" in row:
+    if message is not None:
+        yield from _shown(topic, message, row, end)
+
+
+def _shown(topic: str, message: str, row: dict[str, Any], end: int) -> Iterator[Content]:
+    """Only if it tells the content: a state may not."""
+    found = _digest(row)
+    if found is not None and "content_markdown" in row:
         yield Content(topic, message, end, False, found)
 
 
 def _digest(row: dict[str, Any]) -> int | None:
-    type_ = text(row.get("message_type")) or "message"
-    return digest(type_.strip(), row.get("reply_to"), row.get("content_markdown"))
+    type_, by = text(row.get("message_type")) or "message", (row.get("sender"), row.get("client_message_id"))
+    return digest(type_.strip(), row.get("reply_to"), row.get("content_markdown"), *by)
 
 
 def _read(call: Call, topic: str, is_moving: bool) -> Iterator[Fact]:
@@ -95,7 +103,7 @@ def _read(call: Call, topic: str, is_moving: bool) -> Iterator[Fact]:
     for place, row in enumerate(map(as_row, as_list(rows))):
         id_, seq, sender = text(row.get("message_id")), number(row.get("seq")), text(row.get("sender"))
         yield Delivered(call.end, place, id_, seq, sender, None, True, None, None)
-        yield from _shown(topic, row, call.end)
+        yield from _read_as(topic, row, call.end)
 
 
 def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
@@ -111,9 +119,13 @@ def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
         name = _name(sender, text(row.get("client_message_id")))
         yield Stored(topic, name, id_, seq, sender, None, False, False)  # type: ignore[arg-type]
         if topic is not None:
-            yield from _shown(topic, row, place)
+            yield from _read_as(topic, row, place)
 
 
 SOURCE = Source(
-    of_call, of_state, needed={Stored: ("seq", "sender"), Delivered: ("seq", "sender"), Read: ("after",)}, numbers={}
+    of_call,
+    of_state,
+    needed={Stored: ("seq", "sender"), Delivered: ("seq", "sender"), Read: ("after",)},
+    numbers={},
+    contract=CONTRACT,
 )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from busproof.contract.worker import LEASE_MS
+from busproof.contract.worker import CONTRACT, LEASE_MS
 from busproof.oracle.checks.calls import Call
 from busproof.oracle.checks.extract.digest import decoded, digest
 from busproof.oracle.checks.extract.source import Fact, Source, as_list, as_row, due_ms, first, lease_of, number, text
@@ -100,9 +100,14 @@ def _read(call: Call) -> Iterator[Fact]:
     for place, row in enumerate(map(as_row, as_list(rows))):
         id_, seq = text(row.get("id")), number(row.get("seq"))
         yield Delivered(call.end, place, id_, seq, None, text(row.get("to_agent")), True, None, None)
-        is_read = row.get("payload_error") is None
-        if is_read and (shown := _shown(row, id_, call.end, row.get("payload"))) is not None:
+        if _is_read(row) and (shown := _shown(row, id_, call.end, row.get("payload"))) is not None:
             yield shown
+
+
+def _is_read(row: dict[str, Any]) -> bool:
+    """Nobody knows what a blob holds that could not be read; a payload in the row itself can be."""
+    error = text(row.get("payload_error"))
+    return error is None or (row.get("payload_ref") is None and not error.startswith("blob"))
 
 
 def _hold(call: Call, task: str, lease_ms: int | None) -> Hold:
@@ -160,4 +165,5 @@ SOURCE = Source(
     },
     asks=frozenset({"ack"}),
     clears=frozenset({"archive"}),
+    contract=CONTRACT,
 )

@@ -1,0 +1,23 @@
+"""clocks: no message is shown before its sending began, or the parts of the history are not of one clock.
+
+Such a history is put together wrongly: the order of its events says nothing, so no check has an answer.
+"""
+
+from __future__ import annotations
+
+from busproof.oracle.checks.facts import Appended, Facts
+
+
+def disagree(facts: Facts) -> str:
+    """The first message whose earliest attempt began after an answer had shown it; empty if there is none."""
+    early = {(one.lane, one.message) for one in facts.appended if one.shown is not None}
+    first: dict[tuple[str, str | None], Appended] = {}
+    for one in facts.appended if early else []:
+        key = (one.lane, one.message)
+        if key in early and (key not in first or one.begin < first[key].begin):
+            first[key] = one
+    shown = [(one.shown, one.begin) for one in first.values() if one.shown is not None]
+    if not shown:
+        return ""
+    end, begin = min(shown)
+    return f"clocks disagree: event {end} shows a message whose sending began at event {begin}"
