@@ -1,4 +1,4 @@
-"""docs/timeline-fleet.md is what the example prints, on both backends."""
+"""docs/leaving-one-machine.md is what the example prints, on both backends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reference.tests.timeline.conftest import request
 from refbus.timeline import example, graph
 from refbus.timeline.bus import TimelineBus
 
-PAGE = Path(__file__).parents[3] / "docs" / "timeline-fleet.md"
+PAGE = Path(__file__).parents[3] / "docs" / "leaving-one-machine.md"
 
 
 def test_the_page_shows_what_the_example_prints(backend: str, store: Path) -> None:
