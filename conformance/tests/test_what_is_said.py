@@ -22,6 +22,8 @@ from busproof.systems import SYSTEMS
 # Where a script cannot, or need not, say it; and why.
 LONG = "its default is a wait of half a minute, and nobody answers: longer than the corpus waits for any answer"
 NO_PATH = "no sentence says what a copy of the ledger under a path that is none should be"
+# Its specification asks nothing of a bus about a value of another type, and null is how an adapter says "not given".
+PROMISES_NO_TYPES = ("mailbox",)
 EXCEPTIONS: dict[str, dict[str, str]] = {
     "relay": {f"{name}.path wrong": NO_PATH for name in ("backup", "restore")},
     "comms": {"request.timeout_seconds left out": LONG},
@@ -113,6 +115,8 @@ def test_each_parameter_of_the_protocol_is_said_in_every_way(system: str) -> Non
             if step.method in methods and step.at != "hand":
                 heard |= {step.method, *said(methods[step.method], step.params, step.method)}
     expected = {one for name, model in methods.items() for one in (name, *wanted(model, name))}
+    if system in PROMISES_NO_TYPES:
+        expected = {saying for saying in expected if not saying.endswith((" wrong", " null"))}
     assert sorted(expected - heard - EXCEPTIONS.get(system, {}).keys()) == []
     assert EXCEPTIONS.get(system, {}).keys() & heard == set(), "an exception that is none any more"
 
