@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from glob import glob, has_magic
 from pathlib import Path
 
-from busproof.contract.history import HistoryError
+from busproof.contract.history import HistoryError, opened
+from busproof.words import say
 from busspark.compact import compact, is_compact
 
 ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst")
@@ -29,8 +32,25 @@ def histories(paths: Iterable[str]) -> list[Path]:
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        return sorted(file for file in path.rglob("*.jsonl*") if file.name.endswith(ENDINGS))
+        return [
+            file
+            for file in sorted(path.rglob("*.jsonl*"))
+            if file.name.endswith(ENDINGS) and not _is_of_another_kind(file)
+        ]
     return [path] if path.exists() else []
+
+
+def _is_of_another_kind(file: Path) -> bool:
+    """A report, or a bus's export. A file that may be a damaged history is none of these."""
+    with opened(file) as lines:
+        try:
+            first = json.loads(lines.readline())
+        except (ValueError, EOFError, OSError, RecursionError):
+            return False
+    is_other = isinstance(first, dict) and first.keys().isdisjoint(("mono_ns", "process"))
+    if is_other:
+        say(f"busproof: {file} is no history, and is passed over", sys.stderr)
+    return is_other
 
 
 @contextmanager

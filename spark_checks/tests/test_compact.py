@@ -129,6 +129,17 @@ def test_two_runs_of_one_name_are_told_from_parts_of_one(recorded: Recorded, tmp
     assert about.damage.endswith("two runs of one name, to be audited apart")
 
 
+def test_a_report_in_a_folder_of_histories_is_passed_over(
+    recorded: Recorded, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is named; a history whose first line is damaged is not taken for one."""
+    for name, text in (("report", '{"id": "worker.log.01"}\n'), ("damaged", '{"index": 0, "process": -1}\n')):
+        (tmp_path / f"{name}.jsonl").write_text(text)
+    (tmp_path / "whole.jsonl").write_bytes(recorded("worker").read_bytes())
+    assert [path.stem for path in histories([str(tmp_path)])] == ["damaged", "whole"]
+    assert "report.jsonl is no history, and is passed over" in capsys.readouterr().err
+
+
 def test_half_a_surrogate_in_one_run_stops_no_other(recorded: Recorded, tmp_path: Path) -> None:
     """Wherever it stands."""
     events = events_of(recorded("worker"))
