@@ -1,4 +1,6 @@
-"""A fleet of three agents and one service: recorded, replayed, forked. docs/leaving-one-machine.md shows what it prints.
+"""A fleet of three agents and one service: recorded, replayed and forked.
+
+docs/leaving-one-machine.md shows what it prints.
 
 python -m refbus.timeline.example           on an SQLite file
 python -m refbus.timeline.example --nats    on a NATS server that it starts; the agents are the same
