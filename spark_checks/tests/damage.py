@@ -12,6 +12,7 @@ from typing import Any
 from busproof.contract.history import STATE_OPS
 
 Events = list[dict[str, Any]]
+SENDS = ("send_message", "publish", "sync", "ack")
 
 
 def events_of(path: Path) -> Events:
@@ -68,6 +69,16 @@ class Damage:
         kinds = (self.alter, self.alter, self.alter_state, self.lists, self.outcome, self.exchange, self.lose_state)
         for _ in range(self.rng.randint(2, 12)):
             self.rng.choice(kinds)()
+        return self.events
+
+    def phantoms(self) -> Events:
+        """Some sends were never answered, or refused, and messages of nobody stand in the final state."""
+        for event in self.rng.sample([e for e in self.answers if e["op"] in SENDS], self.rng.randint(0, 4)):
+            event["type"], event["value"] = self.rng.choice(("info", "fail")), {}
+        for n in range(self.rng.randint(0, 4)):
+            row = copy.deepcopy(self.rng.choice([e for e in self.states if e["key"] == "messages"]))
+            row["value"]["id" if "id" in row["value"] else "message_id"] = f"nobody's {n}"
+            self.events.insert(next(at for at, e in enumerate(self.events) if e is self.states[-1]), row)
         return self.events
 
     def alter(self) -> None:

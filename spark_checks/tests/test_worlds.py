@@ -31,6 +31,7 @@ from busspark.narrow import parts
 
 SYSTEMS = ("worker", "comms", "timeline", "topics")
 DAMAGED = 25  # of each system
+PHANTOMS = 10  # likewise
 MUTANTS = {
     ("worker", "claims_everything"): "lease",
     ("comms", "loses_one_in_five"): "durable",
@@ -86,6 +87,8 @@ def worlds(
         keep(f"real-{system}", events)
         for seed in range(DAMAGED):
             keep(f"damaged-{system}-{seed}", Damage(events, seed).done())
+        for seed in range(PHANTOMS if system in ("comms", "topics", "worker") else 0):
+            keep(f"phantoms-{system}-{seed}", Damage(events, seed).phantoms())
     keep("malformed", damage.malformed(events_of(recorded("worker"))))
     keep("far-cursor", damage.far_cursor(events_of(recorded("topics"))))
     keep("without-cursor", damage.without_cursor(events_of(recorded("topics"))))
