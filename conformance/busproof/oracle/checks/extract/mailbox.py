@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from busproof.contract.mailbox import CONTRACT
 from busproof.oracle.checks.calls import Call
 from busproof.oracle.checks.extract.digest import digest
 from busproof.oracle.checks.extract.source import Fact, Source, as_list, as_row, number, text
@@ -148,5 +149,10 @@ def of_run(header: dict[str, Any]) -> Source:
 
 
 SOURCE = Source(
-    of_call, of_state, of_run=of_run, needed={Delivered: ("id",)}, numbers={"send": ("n",), "claim": ("token",)}
+    of_call,
+    of_state,
+    of_run=of_run,
+    needed={Delivered: ("id",)},
+    numbers={"send": ("n",), "claim": ("token",)},
+    contract=CONTRACT,
 )
