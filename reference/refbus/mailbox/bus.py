@@ -241,12 +241,12 @@ class MailboxBus(Face):
     def ack(self, agent_id: str, ids: Sequence[str]) -> dict[str, Any]:
         """These are done, for this agent alone; with `cumulative_ack` all before them, too."""
         limits.name("agent_id", agent_id)
-        each = [(agent_id, limits.text("id", id_)) for id_ in ids]
+        each = [{"reader": agent_id, "id": limits.text("id", id_)} for id_ in ids]
         same = "<=" if "cumulative_ack" in self.FEATURES else "="
         with self.store.transaction() as tx:
             tx.executemany(
-                f"UPDATE deliveries SET acked = 1 WHERE reader = ?1 AND n {same}"
-                " (SELECT n FROM deliveries JOIN messages USING (n) WHERE reader = ?1 AND id = ?2)",
+                f"UPDATE deliveries SET acked = 1 WHERE reader = :reader AND n {same}"
+                " (SELECT n FROM deliveries JOIN messages USING (n) WHERE reader = :reader AND id = :id)",
                 each,
             )
         return {}

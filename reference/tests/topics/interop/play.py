@@ -30,6 +30,7 @@ FORMS = {
 MASK_OF = {field: form for fields, form in FORMS.items() for field in fields}
 # These are not named again: one mask for all.
 PLAIN = {"age_seconds": r"\d+\.\d+(e-\d+)?", "package_version": r"\d+\.\d+.*", "rank": ".*", "fts_rank": ".*"}
+MOMENT = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"  # a time in words
 
 
 class Masks:
@@ -60,7 +61,7 @@ class Masks:
         """The same in words."""
         for value, mask in self._masks.items():
             text = text.replace(str(value), mask)
-        return text
+        return re.sub(MOMENT, "<moment>", text)
 
     def unmask(self, value):
         """A request as this run must make it."""
