@@ -39,7 +39,7 @@ WAITERS = sorted(name for name in SUBJECTS if "chaos.waits" in map(attrgetter("n
 
 def test_the_systems_with_a_call_that_waits_are_those_that_are_asked() -> None:
     assert [name for name, subject in sorted(SUBJECTS.items()) if subject.repertoire.waits] == WAITERS
-    assert WAITERS == ["comms", "timeline", "topics", "worker"]
+    assert WAITERS == ["comms", "mailbox", "timeline", "topics", "worker"]
 
 
 def play_all(spec: str, system: str, out: Path, only: Place | None = None) -> list[PairResult]:

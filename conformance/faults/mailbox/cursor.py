@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from plant import fault, rewrite
+from plant import fault, patch, rewrite
 
+from refbus.kernel.store import Store
 from refbus.mailbox import bus as module
 from refbus.mailbox.bus import MailboxBus, promising
 
@@ -115,6 +116,22 @@ def sleeps_through():
         "look() or time.sleep(wait_ms / 1000) or answer.update(messages=[])",
     )
     module.time = time  # type: ignore[attr-defined]
+
+
+@fault("mailbox.cursor.16", chaos={"waits": True})
+def sleeps_on_what_came_while_it_looked():
+    """A receive looks, and only then asks for the version whose change will wake it."""
+
+    def wait_for(store: Store, look: Any, wait_s: float) -> Any:
+        deadline = time.monotonic() + wait_s
+        found, seen = look(), store.version()
+        while not found and time.monotonic() < deadline:
+            time.sleep(0.005)
+            if store.version() != seen:
+                found, seen = look(), store.version()
+        return found
+
+    patch(Store, wait_for=wait_for)
 
 
 @fault("mailbox.cursor.14")

@@ -312,7 +312,15 @@ def tokens_of_names():
     patch(bus, Lease=Faulty)
 
 
-@fault("topics.lease.07", "topics.lease.08", item="corpus:claimed_before_the_clock_went_back+races_of_names")
+@fault("topics.lease.08", item="corpus:told_that_it_has_not_joined+fifty_sent_again")
+class NamesGetAPrefix(TopicsBus):
+    """A peer is given its name with the name of the bus before it."""
+
+    def topic_join(self, agent_name: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        return super().topic_join(f"bus.{agent_name}", *args, **kwargs)
+
+
+@fault("topics.lease.07", item="corpus:claimed_before_the_clock_went_back")
 class TwinsGetANumber(TopicsBus):
     """A name that is taken is given with a number behind it."""
 

@@ -95,7 +95,7 @@ def another_file_name():
 @fault(
     "worker.log.03",
     "worker.log.54",
-    control="cursor.poll_does_not_advance",
+    control="lease.renew_extends",
     chaos={"points": True, "only": "publish", "kills": 16},
 )
 class AnswersBeforeCommit(WorkerBus):
@@ -776,9 +776,12 @@ def seconds_for_milliseconds():
 class SeesOnlyItsOwnKind(WorkerBus):
     """A row that another program inserted is not delivered."""
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.db.write("CREATE TABLE IF NOT EXISTS ours (seq INTEGER PRIMARY KEY)")
+
     def publish(self, agent_id: str, message: dict[str, Any]) -> dict[str, Any]:
         reply = super().publish(agent_id, message)
-        self.db.write("CREATE TABLE IF NOT EXISTS ours (seq INTEGER PRIMARY KEY)")
         self.db.write("INSERT OR IGNORE INTO ours VALUES (?)", (reply["seq"],))
         return reply
 

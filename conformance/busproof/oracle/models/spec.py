@@ -13,7 +13,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn, TypeVar
 
@@ -97,18 +97,21 @@ def undecided_if(condition: bool) -> None:
         raise Undecided
 
 
-def is_surely_above(numbers: Sequence[float], place: int, position: float) -> bool:
-    """Does a rising sequence have a number above the position here? An unknown number (infinity) lies between others.
+def is_surely_above(seq: Any, later: Iterable[float], position: float) -> bool:
+    """Is a number above the position? One that nobody told yet lies above its low, and below those that came later.
 
     Raises:
-        Undecided: its neighbours leave it open.
+        Undecided: that leaves it open.
     """
-    if numbers[place] < math.inf or position == 0:
-        return numbers[place] > position
-    if any(position <= earlier < math.inf for earlier in numbers[:place]):
-        return True
-    undecided_if(all(later > position + 1 for later in numbers[place + 1 :]))
-    return False
+    if plain(seq) is None:
+        floor = seq
+        while plain(floor) is None:
+            floor = floor.low
+        if plain(floor) >= position:
+            return True
+        undecided_if(all(number > position + 1 for number in later))
+        return False
+    return bool(plain(seq) > position)
 
 
 class Moment(int):

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Generator
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from busproof.contract.worker import LEASE_MS
@@ -282,11 +283,11 @@ class WorkerModel(WorkerState):
     def unread(self, agent: str) -> list[Row]:
         """The messages to the agent, or to all, above its cursor."""
         position, read_by = self.position(agent), (None, agent)
-        numbers = [row.number for row in self.log]
         return [
             row
             for place, row in enumerate(self.log)
-            if row.to_agent in read_by and is_surely_above(numbers, place, position)
+            if row.to_agent in read_by
+            and is_surely_above(row.seq, (later.number for later in islice(self.log, place + 1, None)), position)
         ]
 
     def again(self, agent: str) -> list[Row]:
