@@ -13,7 +13,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn, TypeVar
 
@@ -97,21 +97,36 @@ def undecided_if(condition: bool) -> None:
         raise Undecided
 
 
-def is_surely_above(seq: Any, later: Iterable[float], position: float) -> bool:
-    """Is a number above the position? One that nobody told yet lies above its low, and below those that came later.
+def those_above(rows: Sequence[Any], position: float, readers: Container[str | None]) -> list[Any]:
+    """The rows to these readers whose number is above the position, of rows in the order of their numbers.
+
+    A number that nobody told yet lies above the one before it, and below those that came later.
 
     Raises:
-        Undecided: that leaves it open.
+        Undecided: that leaves a row open.
     """
-    if plain(seq) is None:
-        floor = seq
-        while plain(floor) is None:
-            floor = floor.low
-        if plain(floor) >= position:
-            return True
-        undecided_if(all(number > position + 1 for number in later))
-        return False
-    return bool(plain(seq) > position)
+    above: list[Any] = []
+    floor: float | None = None
+    for place, row in enumerate(rows):
+        number = row.seq if type(row.seq) is int else row.seq.value
+        if number is not None:
+            floor = number
+            if number > position and row.to_agent in readers:
+                above.append(row)
+        elif row.to_agent in readers:
+            floor = _floor(row.seq) if floor is None else floor
+            if floor >= position:
+                above.append(row)
+            else:
+                undecided_if(all(later.number > position + 1 for later in rows[place + 1 :]))
+    return above
+
+
+def _floor(seq: Any) -> float:
+    """The highest number that is known to lie below one that nobody told yet."""
+    while plain(seq) is None:
+        seq = seq.low
+    return float(plain(seq))
 
 
 class Moment(int):

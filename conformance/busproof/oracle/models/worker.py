@@ -12,7 +12,6 @@ import math
 import re
 from collections.abc import Generator
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 from busproof.contract.worker import LEASE_MS
@@ -30,9 +29,9 @@ from busproof.oracle.models.spec import (
     Refuse,
     Told,
     is_json_text,
-    is_surely_above,
     plain,
     same_json,
+    those_above,
     undecided_if,
 )
 from busproof.oracle.models.worker_parts import AtLeast, JsonText, announces
@@ -282,13 +281,7 @@ class WorkerModel(WorkerState):
 
     def unread(self, agent: str) -> list[Row]:
         """The messages to the agent, or to all, above its cursor."""
-        position, read_by = self.position(agent), (None, agent)
-        return [
-            row
-            for place, row in enumerate(self.log)
-            if row.to_agent in read_by
-            and is_surely_above(row.seq, (later.number for later in islice(self.log, place + 1, None)), position)
-        ]
+        return those_above(self.log, self.position(agent), (None, agent))
 
     def again(self, agent: str) -> list[Row]:
         """Its redriven messages."""
