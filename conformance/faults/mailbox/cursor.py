@@ -65,7 +65,7 @@ def shown_once_and_gone():
 @fault("mailbox.cursor.06")
 def an_ack_for_all():
     """An ack of another agent's message is done for that agent."""
-    rewrite(MailboxBus.ack, "WHERE reader = ?1 AND n", "WHERE ?1 = ?1 AND n", "WHERE reader = ?1 AND id", "WHERE id")
+    rewrite(MailboxBus.ack, "WHERE reader = :reader AND n", "WHERE n", "WHERE reader = :reader AND id", "WHERE id")
 
 
 @fault("mailbox.cursor.07")
