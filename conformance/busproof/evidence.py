@@ -7,6 +7,7 @@ sorted by id, so that the same records make the same bytes and records that look
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
 import lzma
@@ -17,9 +18,16 @@ from typing import Any
 
 Record = dict[str, Any]
 
-# Beside this package; where the package is installed, in the checkout around the working folder.
-_ROOTS = (Path(__file__).parents[2], Path.cwd(), *Path.cwd().parents)
-FOLDER = next((there for root in _ROOTS if (there := root / "conformance/evidence").is_dir()), Path("evidence"))
+
+def _folder() -> Path:
+    """Beside this package; where the package is installed, in the checkout around the working folder."""
+    roots = [Path(__file__).parents[2]]
+    with contextlib.suppress(OSError):  # a working folder that is gone
+        roots += [Path.cwd(), *Path.cwd().parents]
+    return next((folder for root in roots if (folder := root / "conformance/evidence").is_dir()), Path("evidence"))
+
+
+FOLDER = _folder()
 # A dictionary that holds a whole file: a record may repeat what another said megabytes before.
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 1 << 25}]
 

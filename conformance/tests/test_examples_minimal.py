@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conformance.tests.test_lossy_buses import node
 
 from busproof.pages.report import lines
 
@@ -54,19 +55,8 @@ def test_the_adapter_and_its_bus_are_valid_for_the_core(program: str, path: str,
 
 def test_a_bus_that_tells_a_sender_no_number_is_valid_without_the_feature(tmp_path: Path) -> None:
     """What the number of a message is shows when somebody reads it; until then nothing rests on it."""
-    shutil.copytree(EXAMPLES / "minimal_node", tmp_path / "bus")
-    adapter = tmp_path / "bus" / "adapter.mjs"
-    numbered = "bus.publish(now(), p.agent_id, p.message), ack"
-    source = adapter.read_text()
-    for before, after in {
-        'features: ["seq"]': "features: []",
-        '"log", "cursor", "route", "lease", "presence"': '"log", "cursor", "route"',
-        numbered: "({ id: bus.publish(now(), p.agent_id, p.message).id }), ack",
-    }.items():
-        assert before in source
-        source = source.replace(before, after)
-    adapter.write_text(source)
-    command = [sys.executable, "-m", "busproof", "check", "worker", "--bus", f"exec:node {adapter}"]
+    bus = node(tmp_path, ("log", "cursor", "route"), loses=False)
+    command = [sys.executable, "-m", "busproof", "check", "worker", "--bus", bus]
     command += ["--mixed-with", "none", "--out", str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout

@@ -33,18 +33,18 @@ def node(folder: Path, nouns: tuple[str, ...], *, loses: bool) -> str:
     text = bus.read_text()
     assert STORES in text
     bus.write_text(text.replace(STORES, LOSES) if loses else text)
-    told = adapter.read_text()
+    source = adapter.read_text()
     publish, declared = "publish: (p) => bus.publish(now(), p.agent_id, p.message)", ", ".join(f'"{n}"' for n in nouns)
-    assert publish in told
-    assert DECLARES in told
-    told = told.replace(publish, "publish: (p) => ({ id: bus.publish(now(), p.agent_id, p.message).id })")
-    adapter.write_text(told.replace(DECLARES, f'features: [], clock: "manual", nouns: [{declared}]'))
+    assert publish in source
+    assert DECLARES in source
+    source = source.replace(publish, "publish: (p) => ({ id: bus.publish(now(), p.agent_id, p.message).id })")
+    adapter.write_text(source.replace(DECLARES, f'features: [], clock: "manual", nouns: [{declared}]'))
     return f"exec:node {adapter}"
 
 
 def failed(fleet: Fleet, seed: int) -> set[str]:
     """The rows of the workload that break."""
-    return {one.requirement for one in run_item(fleet, HISTORY, seed=seed) if one.outcome == "fail"}
+    return {row.requirement for row in run_item(fleet, HISTORY, seed=seed) if row.outcome == "fail"}
 
 
 @pytest.mark.parametrize("system", ["worker", "comms", "timeline", "relay", "topics"])
@@ -62,8 +62,7 @@ def test_a_bus_of_another_language_that_tells_no_seq_is_judged_by_what_it_shows(
     tmp_path: Path, nouns: tuple[str, ...], seed: int
 ) -> None:
     """It fails worker.log.53 where it loses messages, and nothing where it does not."""
-    if not shutil.which("node"):
-        pytest.skip("needs node (Debian: apt-get install nodejs)")
+    assert shutil.which("node"), "node is needed for this test (Debian: apt-get install nodejs)"
     for loses, folder in ((True, tmp_path / "lossy"), (False, tmp_path / "sound")):
         folder.mkdir()
         with contextlib.closing(Fleet([node(folder, nouns, loses=loses)], system="worker")) as fleet:

@@ -197,13 +197,14 @@ def test_a_task_is_held_while_its_command_runs(tmp_path: Path) -> None:
     """Renewed beyond its lease, released at the end, with the exit code of the command."""
     store = tmp_path / "store"
     held = subprocess.Popen(
-        refbus(store, "--lease-ms", "900", "hold", "--as", "a", "t", "--", "sh", "-c", "read x; exit 7"),
+        refbus(store, "--lease-ms", "9000", "hold", "--as", "a", "t", "--", "sh", "-c", "read x; exit 7"),
         stdin=subprocess.PIPE,
     )
     with WorkerBus(eventually(lambda: store.is_dir() and store)) as bus:
-        eventually(lambda: [beat for beat in bus.liveness()["agents"] if beat["current_task"] == "t"])
-        time.sleep(1.5)
+        first_ms = eventually(lambda: [claim["lease_until_ms"] for claim in bus.dump()["task_claims"]])[0]
+        eventually(lambda: bus.dump()["task_claims"][0]["lease_until_ms"] > first_ms)
         assert not bus.try_claim_task("t", "b")
+        assert [beat["current_task"] for beat in bus.liveness()["agents"]] == ["t"]
         held.communicate(b"\n")
         assert held.returncode == 7
         assert bus.try_claim_task("t", "b")
@@ -242,13 +243,18 @@ def test_a_heart_beats_while_a_process_lives(tmp_path: Path) -> None:
 
 def test_an_export_follows_the_log(tmp_path: Path) -> None:
     """As `tail -f bus.jsonl` wants it."""
-    follows = subprocess.Popen(refbus(tmp_path, "export", "--follow"), stdout=subprocess.PIPE)
-    try:
-        with WorkerBus(tmp_path) as bus:
-            bus.publish("a", {"type": "task_done", "id": "m1"})
-            eventually(lambda: (tmp_path / "bus.jsonl").exists() and "m1" in (tmp_path / "bus.jsonl").read_text())
-            bus.publish("a", {"type": "task_done", "id": "m2"})
-            eventually(lambda: "m2" in (tmp_path / "bus.jsonl").read_text())
-    finally:
-        follows.kill()
-        follows.communicate()
+    exported = tmp_path / "bus.jsonl"
+    with WorkerBus(tmp_path) as bus, subprocess.Popen(refbus(tmp_path, "export", "--follow")) as follows:
+        try:
+            for message_id in ("m1", "m2"):
+                bus.publish("a", {"type": "task_done", "id": message_id})
+                eventually(lambda wanted=message_id: exported.exists() and wanted in exported.read_text())
+        finally:
+            follows.kill()
+
+
+@pytest.mark.parametrize("options", [["--while", "1"], ["--every", "0"], ["--every", "-1"], ["--every", "nan"]])
+def test_a_heart_that_cannot_beat_so_is_told(run: Run, options: list[str]) -> None:
+    """And does not beat once."""
+    run("heartbeat", "--as", "a", *options, "working", code=1)
+    assert run("liveness") == [{"agents": []}]

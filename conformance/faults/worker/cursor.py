@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from plant import fault, patch, reword
+from waits import sleeping_on_what_came
 
 from refbus.kernel.errors import BusError, Busy
 from refbus.kernel.store import Store
@@ -249,17 +250,7 @@ def sleeps_on_what_came_while_it_looked():
     """A reader looks, and only then asks for the version whose change will wake it: that includes messages in
     between.
     """
-
-    def wait_for(store: Store, look: Any, wait_s: float) -> Any:
-        deadline = time.monotonic() + wait_s
-        found, seen = look(), store.version()
-        while not found and time.monotonic() < deadline:
-            time.sleep(0.005)
-            if store.version() != seen:
-                found, seen = look(), store.version()
-        return found
-
-    patch(Store, wait_for=wait_for)
+    patch(Store, wait_for=sleeping_on_what_came)
 
 
 @fault("worker.log.55", chaos={"disk_full": True, "only": "poll", "levels": (), "errors": ("EIO",)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import time
 from pathlib import Path
@@ -163,13 +164,17 @@ def _claim(bus: WorkerBus, arguments: Any) -> Any:
 
 
 def _heartbeat(bus: WorkerBus, arguments: Any) -> None:
-    said_by = (arguments.status, arguments.task, arguments.progress)
+    beat = (arguments.status, arguments.task, arguments.progress)
     if arguments.every is None:
-        print_one(bus.heartbeat(arguments.agent, *said_by))
+        if arguments.pid is not None:
+            raise InvalidArgument("--while needs --every")
+        print_one(bus.heartbeat(arguments.agent, *beat))
         return
+    if not 0 < arguments.every < math.inf:
+        raise InvalidArgument("--every must be a number of seconds above 0")
     watched = None if arguments.pid is None else process.find(arguments.pid)
     with Heartbeat(bus, arguments.agent, interval_ms=round(1000 * arguments.every)) as heart:
-        heart.update(*said_by)
+        heart.update(*beat)
         while arguments.pid is None or (watched is not None and process.find(arguments.pid) == watched):
             time.sleep(min(1.0, arguments.every))
 

@@ -76,12 +76,13 @@ def existing_folder(name: str, value: Path | str) -> Path:
         raise InvalidArgument(f"{name} must be the path of a folder")
     folder = Path(value)
     try:
+        folder = folder.absolute()
         is_folder = folder.is_dir()
     except (OSError, ValueError):
         is_folder = False
     if not is_folder:
         raise InvalidArgument(f"{name} must be the path of a folder that exists: {str(value)!a:.200}")
-    return folder.absolute()
+    return folder
 
 
 def make_folder(path: Path) -> None:

@@ -20,6 +20,8 @@ class Stop:
         self._reads, self._writes = os.pipe()
         os.set_blocking(self._reads, False)
         os.set_blocking(self._writes, False)
+        self._rings = select.poll()  # not select(), which takes no descriptor above 1,023
+        self._rings.register(self._reads, select.POLLIN)
 
     def __del__(self) -> None:
         os.close(self._reads)
@@ -42,7 +44,7 @@ class Stop:
     def wait(self, timeout_s: float) -> None:
         """Return after the time, or at a ring, or at once if the end was asked for."""
         if not self._is_set:
-            select.select([self._reads], [], [], max(0.0, timeout_s))
+            self._rings.poll(max(0.0, 1000 * timeout_s))
         self.hush()
 
     def hush(self) -> None:

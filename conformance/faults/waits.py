@@ -1,0 +1,19 @@
+"""Ways to wait wrongly, for the faults of more than one system."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from refbus.kernel.store import Store
+
+
+def sleeping_on_what_came(store: Store, look: Any, wait_s: float) -> Any:
+    """A `Store.wait_for` that looks, and only then asks for the version whose change will wake it."""
+    deadline = time.monotonic() + wait_s
+    news, seen = look(), store.version()
+    while not news and time.monotonic() < deadline:
+        time.sleep(0.005)
+        if store.version() != seen:
+            news, seen = look(), store.version()
+    return news
