@@ -49,35 +49,37 @@ class Crew:
         self.answers: list[Any] = []  # of the bus itself, to the last operation
         self.calls: list[dict[str, Any]] = []
         self.began: list[dict[str, Any]] = []  # of the first operation: the steps of its session
-        self.told: dict[str, Any] | DoorError = {}
+        self.reply: dict[str, Any] | DoorError = {}
 
     def ask(self, agent: str, method: str, **params: Any) -> dict[str, Any] | DoorError:
         """An operation."""
         door = self.doors[agent]
         try:
-            told: dict[str, Any] | DoorError = door.call(method, {"agent_id": agent, **params})
+            reply: dict[str, Any] | DoorError = door.call(method, {"agent_id": agent, **params})
         except DoorError as error:
-            told = error
+            reply = error
         self.calls = door.call("toml.calls", {})["calls"]
         self.answers = [call["answer"] for call in self.calls if "answer" in call]
-        return told
+        return reply
 
     def shown(self, agent: str, method: str, **params: Any) -> Iterator[str]:
         """The calls that an operation made, and how each was answered; a failure of the operation is a fault."""
-        told = self.ask(agent, method, **params)
+        reply = self.ask(agent, method, **params)
         yield from (f"{agent} {method}: {_short(call)}" for call in self.calls)
-        if isinstance(told, DoorError):
-            raise Fault(f"{method} by {agent} failed: {told}", f"look at [{method}] of the file; {_seen(self.answers)}")
+        if isinstance(reply, DoorError):
+            raise Fault(
+                f"{method} by {agent} failed: {reply}", f"look at [{method}] of the file; {_seen(self.answers)}"
+            )
 
     def tried(self, agent: str, method: str, **params: Any) -> Iterator[str]:
         """The same; an answer that is mapped wrongly is looked at later, when more is known."""
-        if isinstance(told := self.ask(agent, method, **params), DoorError) and not self.answers:
+        if isinstance(reply := self.ask(agent, method, **params), DoorError) and not self.answers:
             made = [call for call in self.began if "answer" in call]
             hint = f"; a bus that makes names needs `save` and names.address, from {_short(made[-1])}" if made else ""
             raise Fault(
-                f"{method} by {agent} failed: {told}", f"look at [{method}] of the file and what it needs{hint}"
+                f"{method} by {agent} failed: {reply}", f"look at [{method}] of the file and what it needs{hint}"
             )
-        self.told = told
+        self.reply = reply
         self.began = self.began or self.calls[:-1]
         yield from (f"{agent} {method}: {_short(call)}" for call in self.calls)
 
@@ -92,10 +94,10 @@ def _letters(crew: Crew) -> Iterator[str]:
     letters = {to: Letter(AGENTS[number - 1], to, names) for number, to in enumerate(AGENTS)}
     for letter in letters.values():
         yield from crew.tried(letter.sender, "send", to=letter.to, body=letter.text)
-        letter.sent, letter.sent_answers = crew.told, list(crew.answers)
+        letter.sent, letter.sent_answers = crew.reply, list(crew.answers)
     for letter in letters.values():
         yield from crew.tried(letter.to, "receive", limit=100)
-        letter.read, letter.read_answers = crew.told, list(crew.answers)
+        letter.read, letter.read_answers = crew.reply, list(crew.answers)
     _are_three_agents(
         {
             letter.to: [reader for reader in AGENTS if _holds(letters[reader].read_answers, letter.text)]
@@ -120,9 +122,9 @@ class Letter:
 
     def check(self) -> None:
         """Is it where the file says? Raises Fault."""
-        for name, told in (("send", self.sent), ("receive", self.read)):
-            if isinstance(told, DoorError):
-                raise Fault(f"what the bus answers to {name} is not where the file says: {told}", self._advice())
+        for name, reply in (("send", self.sent), ("receive", self.read)):
+            if isinstance(reply, DoorError):
+                raise Fault(f"what the bus answers to {name} is not where the file says: {reply}", self._advice())
         assert isinstance(self.sent, dict)
         assert isinstance(self.read, dict)
         message = next((one for one in self.read["messages"] if one.get("body") == self.text), None)
@@ -160,10 +162,9 @@ class Letter:
         of_send, id_ = common[0] if common else ('"?"', "?")
         sender = next((path for path, value in shown.items() if value == self._from and path != id_), None)
         members = {"id": id_, **({"from": sender} if sender else {}), "body": body}
-        told = ", ".join(f'{name} = "{path}"' for name, path in members.items())
-        return (
-            f'by the text of the letter: [receive] list = "{rows}", message = {{ {told} }}{form}; [send] id = {of_send}'
-        )
+        mapped = ", ".join(f'{name} = "{path}"' for name, path in members.items())
+        receive = f'list = "{rows}", message = {{ {mapped} }}{form}'
+        return f"by the text of the letter: [receive] {receive}; [send] id = {of_send}"
 
 
 def _are_three_agents(readers: dict[str, list[str]]) -> None:
@@ -210,11 +211,11 @@ def _others(crew: Crew) -> Iterator[str]:
         yield from crew.shown("bob", "unacked")
     if "lease" in nouns:
         yield from crew.shown("ann", "claim", name="visit", ttl_ms=60_000)
-        told = crew.ask("bob", "claim", name="visit", ttl_ms=60_000)
+        reply = crew.ask("bob", "claim", name="visit", ttl_ms=60_000)
         yield from (f"bob claim: {_short(call)}" for call in crew.calls)
-        if isinstance(told, DoorError) or told["granted"]:
+        if isinstance(reply, DoorError) or reply["granted"]:
             raise Fault(
-                f"ann holds the claim, and to bob's claim the answer is {told}",
+                f"ann holds the claim, and to bob's claim the answer is {reply}",
                 "if the bus said no, tell where: [claim] granted = 'PATH', or refused = 'PATH'",
             )
         yield "a name that is held is not granted to another"
@@ -231,8 +232,8 @@ def place_of(text: str, answer: Any, at: str = "", row: Any = None) -> tuple[str
     """Where a text stands in an answer: the list (as a JMESPath), the member of its rows, and the row."""
     match answer:
         case list():
-            told = (place_of(text, part, f"{at}[]", part) for part in answer if isinstance(part, (dict, list)))
-            return next(filter(None, told), None)
+            places = (place_of(text, part, f"{at}[]", part) for part in answer if isinstance(part, (dict, list)))
+            return next(filter(None, places), None)
         case dict():
             for name, value in answer.items():
                 here = f"{at}.{_key(name)}".lstrip(".")
@@ -277,9 +278,9 @@ def _holds(answers: list[Any], text: str) -> bool:
 
 
 def _short(call: dict[str, Any]) -> str:
-    told = next((f"{name}: {call[name]}" for name in ("refused", "lost") if name in call), None)
-    told = told or json.dumps(call.get("answer"), ensure_ascii=False)
-    return f"{call['call'][:SHOWN_CHARS]} → {told[:SHOWN_CHARS]}"
+    reply = next((f"{name}: {call[name]}" for name in ("refused", "lost") if name in call), None)
+    reply = reply or json.dumps(call.get("answer"), ensure_ascii=False)
+    return f"{call['call'][:SHOWN_CHARS]} → {reply[:SHOWN_CHARS]}"
 
 
 def _seen(answers: list[Any]) -> str:

@@ -35,7 +35,7 @@ class Adapter:
             case "close":
                 return self._close()
             case "toml.calls":  # for doctor: what the last call was on the bus, and what the bus answered
-                calls = [told for place in self._places for told in place.calls]
+                calls = [call for place in self._places for call in place.calls]
                 return {"calls": calls, "names": self._places[-1].memory.names() if self._places else {}}
         if method not in OF_METHOD or not self._is_mapped(method):
             raise Refused("METHOD_NOT_FOUND", f"{method} is not mapped", definite=True, rpc=-32601)
@@ -82,18 +82,18 @@ def reply_to(adapter: Adapter, line: str) -> dict[str, Any]:
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         return {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": f"no request: {error}"}}
     try:
-        told: dict[str, Any] = {"result": adapter.answer(method, params)}
+        outcome: dict[str, Any] = {"result": adapter.answer(method, params)}
     except Refused as error:
         data = {"code": error.code, "definite": error.definite}
-        told = {"error": {"code": error.rpc, "message": error.message, "data": data}}
+        outcome = {"error": {"code": error.rpc, "message": error.message, "data": data}}
     except DoorError as error:
         data = {"code": "NO_ANSWER", "definite": False}
-        told = {"error": {"code": -32000, "message": str(error), "data": data}}
+        outcome = {"error": {"code": -32000, "message": str(error), "data": data}}
     except Exception as error:  # of the adapter itself: nobody knows what has happened
         traceback.print_exc()
         data = {"code": "ADAPTER", "definite": False}
-        told = {"error": {"code": -32000, "message": f"a fault of busproof's adapter: {error!r}", "data": data}}
-    return {"jsonrpc": "2.0", "id": request.get("id"), **told}
+        outcome = {"error": {"code": -32000, "message": f"a fault of busproof's adapter: {error!r}", "data": data}}
+    return {"jsonrpc": "2.0", "id": request.get("id"), **outcome}
 
 
 def main() -> int:

@@ -78,19 +78,19 @@ class Place:
 
     def run(self, step: Step, values: dict[str, Any], tool: Tool | None = None) -> Any:
         """One call of the bus; a refusal means what the file says."""
-        told: dict[str, Any] = {"call": f"{_title(step)} {template.as_text(template.fill(step.args or {}, values))}"}
-        self.calls.append(told)
+        made: dict[str, Any] = {"call": f"{_title(step)} {template.as_text(template.fill(step.args or {}, values))}"}
+        self.calls.append(made)
         try:
-            told["answer"] = answer = self._sent(step, values, tool)
+            made["answer"] = answer = self._sent(step, values, tool)
             if step.refused and search(step.refused, answer):
                 raise Refused("REFUSED", template.as_text(answer)[:600], definite=True)
         except UnicodeError as error:  # half a character, which is no text outside JSON
             raise Refused("INVALID_ARGUMENT", str(error), definite=True) from error
         except Refused as error:
-            told["refused"] = error.message
+            made["refused"] = error.message
             raise self._meant(error) from error
         except Lost as error:
-            told["lost"] = str(error)
+            made["lost"] = str(error)
             raise
         return answer
 
@@ -107,7 +107,9 @@ class Place:
 
     def _meant(self, error: Refused) -> Refused:
         usual = USUAL if error.code == "REFUSED" else ()
-        known = next((one for one in (*self.form.errors, *usual) if re.search(one.match, error.message)), None)
+        known = next(
+            (failure for failure in (*self.form.errors, *usual) if re.search(failure.match, error.message)), None
+        )
         return error if known is None else Refused(known.code, error.message, definite=known.definite)
 
     def join(self) -> Guest | None:
@@ -213,7 +215,7 @@ class Agent:
         return {}
 
     def _ack(self, operation: Operation, ids: list[str], params: dict[str, Any]) -> None:
-        values = [id_value(one) for one in ids]
+        values = [id_value(message_id) for message_id in ids]
         if self._takes(operation, "ids"):
             if values:
                 self._pages(operation, {**params, "ids": values})
@@ -239,10 +241,10 @@ class Agent:
                 raise
             return {"granted": False}
         granted = True if operation.granted is None else bool(take(operation.granted, answer))
-        told = _given(operation, answer, "token") if granted else {}
-        if not isinstance(told.get("token", 0), int):
-            self._place.memory.save(self._agent, {"tokens": {**tokens, params["name"]: told.pop("token")}})
-        return {"granted": granted, **told}
+        given = _given(operation, answer, "token") if granted else {}
+        if not isinstance(given.get("token", 0), int):
+            self._place.memory.save(self._agent, {"tokens": {**tokens, params["name"]: given.pop("token")}})
+        return {"granted": granted, **given}
 
     def _pages(self, operation: Operation, params: dict[str, Any]) -> tuple[Any, list[dict[str, Any]]]:
         """The last answer of an operation, and the messages of all of its pages."""
@@ -268,7 +270,7 @@ class Agent:
         raise Lost(f"{_title(operation)}: another page after {again.times} pages")
 
     def _row(self, operation: Operation, row: Any) -> dict[str, Any]:
-        told: dict[str, Any] = {}
+        message: dict[str, Any] = {}
         for name, how in operation.message.items():
             value = take(how, row)
             if name in ("id", "receipt", "reply_to"):
@@ -278,8 +280,8 @@ class Agent:
             elif name in NUMBERS:
                 value = as_number(value)
             if value is not None:
-                told[NAMED.get(name, name)] = value
-        return told
+                message[NAMED.get(name, name)] = value
+        return message
 
     def _id(self, operation: Operation, answer: Any) -> str:
         value = take(operation.id, answer)
@@ -349,19 +351,19 @@ class Agent:
 
 
 def _saved(step: Step, answer: Any) -> dict[str, Any]:
-    told = {name: take(how, answer) for name, how in step.save.items()}
-    return {name: value for name, value in told.items() if value is not None}
+    values = {name: take(how, answer) for name, how in step.save.items()}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _given(operation: Operation, answer: Any, *names: str, now: str = "") -> dict[str, Any]:
     """Members of an answer that the file maps."""
-    told: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for name in names:
         how: Take | None = getattr(operation, name)
         value = now if how == "$now" else None if how is None else take(how, answer)
         if value is not None:
-            told[name] = as_number(value) if name in NUMBERS else value
-    return told
+            members[name] = as_number(value) if name in NUMBERS else value
+    return members
 
 
 def _seconds(ms: int) -> int | float:
