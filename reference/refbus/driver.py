@@ -189,8 +189,8 @@ def _parse_leniently(line: bytes) -> Any:
 
 
 def _id_of(request: Any) -> str | int | None:
-    found = request.get("id") if isinstance(request, dict) else None
-    return found if type(found) in (str, int) else None
+    request_id = request.get("id") if isinstance(request, dict) else None
+    return request_id if type(request_id) in (str, int) else None
 
 
 def _check_request(request: Any) -> tuple[str, dict[str, Any]]:

@@ -44,6 +44,6 @@ def used_up():
     """An attachment is removed once it was named."""
     rewrite(
         blob.Attachments._verify,
-        "found = os.fstat(file)",
-        "found = os.fstat(file)\n        os.unlink(self._store.root / 'attachments' / digest[:2] / digest)",
+        "status = os.fstat(file)",
+        "status = os.fstat(file)\n        os.unlink(self._store.root / 'attachments' / digest[:2] / digest)",
     )

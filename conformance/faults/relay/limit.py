@@ -97,7 +97,7 @@ def follows_its_lock():
 @fault("relay.limit.12", item="corpus:odd_things")
 def hard_links_are_files():
     """A file with two names is taken."""
-    rewrite(tree.refusal, "found.st_nlink > 1", "found.st_nlink > 2")
+    rewrite(tree.refusal, "status.st_nlink > 1", "status.st_nlink > 2")
 
 
 @fault("relay.limit.18")

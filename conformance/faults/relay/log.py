@@ -525,8 +525,8 @@ def small_letters_are_headers():
     """A header may be written small."""
     rewrite(
         msgfile._header,
-        "found = _HEADER.fullmatch(line)",
-        "found = _HEADER.fullmatch(line.partition(':')[0].upper() + ':' * (':' in line) + line.partition(':')[2])",
+        "match = _HEADER.fullmatch(line)",
+        "match = _HEADER.fullmatch(line.partition(':')[0].upper() + ':' * (':' in line) + line.partition(':')[2])",
     )
 
 

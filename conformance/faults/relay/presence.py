@@ -73,8 +73,8 @@ def anything_is_run():
     """CLI is a command line."""
     rewrite(
         spawn.Spawns._program,
-        'argv = config.clis.get(said["CLI"])',
-        'argv = config.clis.get(said["CLI"], ["/bin/true"])',
+        'argv = config.clis.get(wanted["CLI"])',
+        'argv = config.clis.get(wanted["CLI"], ["/bin/true"])',
     )
 
 
@@ -112,8 +112,8 @@ def capitals_do_not_count():
     """Agents whose names differ in case are one."""
     rewrite(
         presence.Presence.refresh,
-        "new = [name for name in found if name not in known]",
-        "new = [name for name in found if name not in known and (name.islower() or name.lower() not in found)]",
+        "new = [name for name in present if name not in known]",
+        "new = [name for name in present if name not in known and (name.islower() or name.lower() not in present)]",
     )
 
 
@@ -241,7 +241,7 @@ def nobody_is_inactive():
 @fault("relay.presence.27")
 def nobody_is_released():
     """A release without a name releases ann."""
-    rewrite(spawn._name, 'said.get("NAME", "")', 'said.get("NAME", "ann")')
+    rewrite(spawn._name, 'wanted.get("NAME", "")', 'wanted.get("NAME", "ann")')
 
 
 @fault("relay.presence.09", item="corpus:agents")
@@ -253,7 +253,9 @@ def nobody_is_seen():
 @fault("relay.presence.13")
 def nobody_needs_a_name():
     """A spawn without CLI starts claude."""
-    rewrite(spawn.Spawns._program, 'raise Failure("bad_request", "CLI is missing")', 'said = {**said, "CLI": "claude"}')
+    rewrite(
+        spawn.Spawns._program, 'raise Failure("bad_request", "CLI is missing")', 'wanted = {**wanted, "CLI": "claude"}'
+    )
 
 
 @fault("relay.presence.33", item="corpus:routes")
@@ -279,8 +281,8 @@ def prompts_are_words():
     """PROMPT is split into words."""
     rewrite(
         spawn.Spawns._program,
-        'prompt = [said["PROMPT"]] if said.get("PROMPT") else []',
-        'prompt = said.get("PROMPT", "").split()',
+        'prompt = [wanted["PROMPT"]] if wanted.get("PROMPT") else []',
+        'prompt = wanted.get("PROMPT", "").split()',
     )
 
 
@@ -350,10 +352,10 @@ def the_terminated_receive():
 @fault("relay.presence.22")
 def working_dirs_are_text():
     """WORKING_DIR is compared as it is written."""
-    rewrite(spawn.Spawns._folder, "real = Path(os.path.realpath(said))", "real = Path(said)")
+    rewrite(spawn.Spawns._folder, "real = Path(os.path.realpath(working_dir))", "real = Path(working_dir)")
 
 
 @fault("relay.presence.16", "relay.presence.22")
 def works_at_home():
     """WORKING_DIR is ignored."""
-    rewrite(spawn.Spawns._program, 'self._folder(name, said.get("WORKING_DIR"))', "self._folder(name, None)")
+    rewrite(spawn.Spawns._program, 'self._folder(name, wanted.get("WORKING_DIR"))', "self._folder(name, None)")

@@ -41,11 +41,11 @@ class Commands:
         return Commands(self._commands.add_parser(name, help=says, description=says))
 
 
-def a_path(said: str) -> Path:
+def a_path(text: str) -> Path:
     """The path of a bus. An empty text, as of a variable that is not set, does not mean the current folder."""
-    if not said:
+    if not text:
         raise argparse.ArgumentTypeError("the path is empty")
-    return Path(said)
+    return Path(text)
 
 
 def read_json(what: str, text: str) -> Any:

@@ -105,9 +105,9 @@ def _signature(function: Callable[..., Any]) -> str:
 def _typed_dicts(kind: Any) -> dict[str, Any]:
     """The reply types in an annotation, those in their fields included."""
     if not is_typeddict(kind):
-        return {name: found for part in get_args(kind) for name, found in _typed_dicts(part).items()}
+        return {name: reply_type for part in get_args(kind) for name, reply_type in _typed_dicts(part).items()}
     return {kind.__name__: kind} | {
-        name: found for part in get_type_hints(kind).values() for name, found in _typed_dicts(part).items()
+        name: reply_type for part in get_type_hints(kind).values() for name, reply_type in _typed_dicts(part).items()
     }
 
 

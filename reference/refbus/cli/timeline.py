@@ -175,12 +175,12 @@ def _reply(bus: TimelineBus, arguments: Any) -> None:
 
 def _filter(arguments: Any) -> tuple[dict[str, Any], list[str]]:
     """The filter, and the command behind it."""
-    found: dict[str, Any] = {"type": arguments.type}
+    wanted: dict[str, Any] = {"type": arguments.type}
     words = list(arguments.dimensions)
     while words and words[0].partition("=")[0] in DIMENSIONS[KINDS[arguments.type]]:
         name, _, value = words.pop(0).partition("=")
-        found[name] = int(value) if name == "sequence" and value.isdecimal() else value
-    return found, words
+        wanted[name] = int(value) if name == "sequence" and value.isdecimal() else value
+    return wanted, words
 
 
 def _no_more(words: list[str]) -> None:
@@ -273,9 +273,9 @@ def _state(bus: TimelineBus, arguments: Any) -> None:
 
 
 def _verify(bus: TimelineBus, arguments: Any) -> None:
-    found = bus.verify(arguments.timeline, arguments.head)
-    print_one(found)
-    if not found["ok"]:
+    verified = bus.verify(arguments.timeline, arguments.head)
+    print_one(verified)
+    if not verified["ok"]:
         raise SystemExit(1)
 
 

@@ -59,10 +59,10 @@ def add_commands(commands: Commands) -> None:
         command.add_argument("--yes", action="store_true", help="do not ask")
 
 
-def _port(said: str) -> int:
-    if not (said.isascii() and said.isdigit() and int(said[:6]) < 65536):
-        raise argparse.ArgumentTypeError(f"{said!a:.20} is no port: 0 to 65535")
-    return int(said)
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text[:6]) < 65536):
+        raise argparse.ArgumentTypeError(f"{text!a:.20} is no port: 0 to 65535")
+    return int(text)
 
 
 def _serve(bus: TopicsBus, _arguments: Any) -> None:
@@ -89,7 +89,7 @@ def _export(bus: TopicsBus, arguments: Any) -> None:
 
 def _harmless(line: str) -> str:
     """A line that may be sent to a terminal: signs that would move the cursor or set a title are shown, not obeyed."""
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: ascii(found[0])[1:-1], line)
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda match: ascii(match[0])[1:-1], line)
 
 
 def _rename(bus: TopicsBus, arguments: Any) -> None:
@@ -107,16 +107,16 @@ def _wipe(bus: TopicsBus, arguments: Any) -> None:
     print_one(bus.wipe())
 
 
-def _topic_id(bus: TopicsBus, said: str) -> str:
+def _topic_id(bus: TopicsBus, id_or_name: str) -> str:
     topics = bus.topic_list("all")["topics"]
-    found = [topic["topic_id"] for topic in topics if topic["topic_id"] == said] or [
-        topic["topic_id"] for topic in topics if topic["name"] == said
+    topic_ids = [topic["topic_id"] for topic in topics if topic["topic_id"] == id_or_name] or [
+        topic["topic_id"] for topic in topics if topic["name"] == id_or_name
     ]
-    if not found:
-        raise TopicNotFound(f"no topic has the id or the name {said!r:.80}; see: refbus topics list")
-    if len(found) > 1:
-        raise InvalidArgument(f"{len(found)} topics are named {said!r}; give an id: {', '.join(found)}")
-    return str(found[0])
+    if not topic_ids:
+        raise TopicNotFound(f"no topic has the id or the name {id_or_name!r:.80}; see: refbus topics list")
+    if len(topic_ids) > 1:
+        raise InvalidArgument(f"{len(topic_ids)} topics are named {id_or_name!r}; give an id: {', '.join(topic_ids)}")
+    return str(topic_ids[0])
 
 
 def _confirm(arguments: Any, question: str) -> None:

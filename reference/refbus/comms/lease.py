@@ -232,8 +232,8 @@ def _whole_message(tx: Transaction, message_id: str) -> dict[str, Any]:
     row = tx.row(_WHOLE, (message_id,))
     message: dict[str, Any] = {**as_message(row[: len(COLUMNS)]), "created_at": row[-2], "expires_at": row[-1]}
     if "payload_error" in message:
-        found = row[COLUMNS.index("payload")]
-        message["payload"] = found.decode("utf-8", "replace") if isinstance(found, bytes) else found
+        payload = row[COLUMNS.index("payload")]
+        message["payload"] = payload.decode("utf-8", "replace") if isinstance(payload, bytes) else payload
     return message
 
 

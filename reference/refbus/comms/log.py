@@ -133,7 +133,7 @@ class Log:
         return [
             *(content_hash(row) for row in tx.rows(_BY_ID, (message_id,))),
             *(_hash_of_letter(text) for (text,) in tx.rows(_LETTER, (message_id,))),
-            *(found for (found,) in tx.rows(_REMOVED, (message_id,))),
+            *(hash_ for (hash_,) in tx.rows(_REMOVED, (message_id,))),
         ]
 
     def remove_expired(self, tx: Transaction, only: str | None = None) -> int:

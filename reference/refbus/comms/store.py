@@ -77,14 +77,14 @@ class Store(Base):
 def agree_on_version(path: Path) -> None:
     """Write our protocol version where there is none; raise SCHEMA_MISMATCH where there is another."""
     try:
-        found = path.read_bytes()
+        version = path.read_bytes()
     except FileNotFoundError:
         atomic_write(path, PROTOCOL_VERSION.encode())
         return
     except OSError as error:
         raise SchemaMismatch(f"protocol_version.txt cannot be read: {error}") from error
-    if found.strip() != PROTOCOL_VERSION.encode():
-        raise SchemaMismatch(f"protocol_version.txt says {found!a:.40}; this program speaks {PROTOCOL_VERSION}")
+    if version.strip() != PROTOCOL_VERSION.encode():
+        raise SchemaMismatch(f"protocol_version.txt says {version!a:.40}; this program speaks {PROTOCOL_VERSION}")
 
 
 def initialize_communication_system(project_root: str) -> None:

@@ -59,11 +59,11 @@ def read_whole(path: Path, bytes_max: int) -> bytes:
     """
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
             raise BlobCorrupt(f"{path.name!a:.100} is no file")
-        if found.st_size > bytes_max:
-            raise BlobCorrupt(f"{path.name!a:.100} has {found.st_size} bytes, more than {bytes_max}")
+        if status.st_size > bytes_max:
+            raise BlobCorrupt(f"{path.name!a:.100} has {status.st_size} bytes, more than {bytes_max}")
         with os.fdopen(fd, "rb", closefd=False) as file:
             return file.read(bytes_max)
     finally:

@@ -183,10 +183,10 @@ def _split(text: str) -> tuple[dict[str, str], str]:
 
 
 def _header(line: str) -> tuple[str, str]:
-    found = _HEADER.fullmatch(line)
-    if found is None:
+    match = _HEADER.fullmatch(line)
+    if match is None:
         raise FormatError(f"no header: {line!a:.80}")
-    name, value = found[1], found[2].strip(" \t")
+    name, value = match[1], match[2].strip(" \t")
     if not value or _CONTROL.search(value):
         raise FormatError(f"the value of {name:.80} is empty or holds control characters")
     if name in _FORMATS and not _FORMATS[name].fullmatch(value):

@@ -34,8 +34,8 @@ def find(pid: int) -> Process | None:
 def living() -> Iterator[Process]:
     """All that can be seen."""
     for name in os.listdir("/proc"):
-        if name.isdigit() and (found := find(int(name))) is not None:
-            yield found
+        if name.isdigit() and (process := find(int(name))) is not None:
+            yield process
 
 
 def variable(pid: int, name: str) -> str | None:
@@ -46,5 +46,5 @@ def variable(pid: int, name: str) -> str | None:
     except OSError:
         return None
     prefix = f"{name}=".encode()
-    found = next((item for item in text.split(b"\0") if item.startswith(prefix)), None)
-    return None if found is None else found[len(prefix) :].decode("utf-8", "replace")
+    entry = next((item for item in text.split(b"\0") if item.startswith(prefix)), None)
+    return None if entry is None else entry[len(prefix) :].decode("utf-8", "replace")

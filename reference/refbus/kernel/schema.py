@@ -56,12 +56,12 @@ class Schema(NamedTuple):
 
     def refuse_version(self, tx: Transaction) -> None:
         """Raise SCHEMA_MISMATCH unless the file is empty or its version one that is brought up to ours."""
-        found = version_of(tx)
-        if self.version is None or (found is None and not _names(tx)):
+        version_text = version_of(tx)
+        if self.version is None or (version_text is None and not _names(tx)):
             return
-        number = 0 if found is None else int(found) if _VERSION.fullmatch(found) else -1
+        number = 0 if version_text is None else int(version_text) if _VERSION.fullmatch(version_text) else -1
         if not self.oldest <= number <= self.version:
-            has = "no schema_version" if found is None else f"schema_version {found!a:.40}"
+            has = "no schema_version" if version_text is None else f"schema_version {version_text!a:.40}"
             raise SchemaMismatch(f"the file has {has}; this program knows {self.version}")
 
     def create_missing(self, tx: Transaction) -> None:
@@ -124,13 +124,13 @@ def version_of(tx: Transaction) -> str | None:
 @functools.cache
 def statements(text: str) -> tuple[str, ...]:
     """The statements of a schema, comments kept inside them."""
-    found, pending = [], ""
+    complete, pending = [], ""
     for line in text.splitlines(keepends=True):
         pending += line
         if sqlite3.complete_statement(pending):
-            found.append(pending.strip())
+            complete.append(pending.strip())
             pending = ""
-    return tuple(found)
+    return tuple(complete)
 
 
 @functools.cache

@@ -27,10 +27,10 @@ class Identity(NamedTuple):
 def identity(path: str) -> Identity | None:
     """The identity of the file to which a path leads; None where there is none."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return Identity(found.st_dev, found.st_ino)
+    return Identity(status.st_dev, status.st_ino)
 
 
 class Sight:

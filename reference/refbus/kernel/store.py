@@ -86,8 +86,8 @@ class Store:
         deadline = time.monotonic() + wait_s
         with self.waiters.borrow() as waiter:
             while True:
-                found = look()
+                answer = look()
                 left_s = deadline - time.monotonic()
-                if found or left_s <= 0:
-                    return found
+                if answer or left_s <= 0:
+                    return answer
                 waiter.wait(left_s)

@@ -156,12 +156,12 @@ class MailboxBus(Face):
         """The answer to the first send with this key of this sender, if there was one."""
         if draft["key"] is None:
             return None
-        found = tx.dicts("SELECT * FROM messages WHERE sender = :sender AND key = :key", draft)
-        if not found:
+        earlier = tx.dicts("SELECT * FROM messages WHERE sender = :sender AND key = :key", draft)
+        if not earlier:
             return None
-        if any(found[0][name] != value for name, value in draft.items()):
+        if any(earlier[0][name] != value for name, value in draft.items()):
             raise KeyConflict(f"{draft['key']!a:.80} is the key of a message with other content")
-        return {"id": found[0]["id"], "n": found[0]["n"]}
+        return {"id": earlier[0]["id"], "n": earlier[0]["n"]}
 
     def _readers(self, tx: Transaction, draft: dict[str, Any]) -> list[str]:
         """The inboxes that a message goes to."""

@@ -33,8 +33,8 @@ class Archive:
         path = f"{tree.AGENTS}/{agent}/{tree.OUTBOX}/{name}"
         try:
             with tree.folder(self._store.root, tree.AGENTS, agent, tree.OUTBOX) as outbox:
-                found = tree.look(name, outbox)
-                if tree.refusal(found) is None and tree.stat_of(found) == stat:
+                status = tree.look(name, outbox)
+                if tree.refusal(status) is None and tree.stat_of(status) == stat:
                     return self._moved(agent, name, outbox, path, stat)
         except OSError as error:
             if error.errno not in tree.GONE:
@@ -94,9 +94,9 @@ class Archive:
 
     def disk_percent(self) -> float:
         """How full the disk is, as a user sees it."""
-        found = os.statvfs(self._store.root)
-        used = found.f_blocks - found.f_bfree
-        return 100 * used / max(1, used + found.f_bavail)
+        disk = os.statvfs(self._store.root)
+        used = disk.f_blocks - disk.f_bfree
+        return 100 * used / max(1, used + disk.f_bavail)
 
     def watch_disk(self) -> bool:
         """Is it time to worry? Reported once, until it is better."""

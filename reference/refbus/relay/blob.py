@@ -48,8 +48,8 @@ class Attachments:
             os.close(file)
 
     def _verify(self, file: int, digest: str) -> None:
-        found = os.fstat(file)
-        if tree.refusal(found) is not None or found.st_size > self._store.config.attachment_bytes_max:
+        status = os.fstat(file)
+        if tree.refusal(status) is not None or status.st_size > self._store.config.attachment_bytes_max:
             raise Failure("attachment_corrupt", f"{digest}: no file, or too large")
         sum_ = hashlib.sha256()
         while chunk := os.read(file, _CHUNK):

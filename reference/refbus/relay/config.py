@@ -66,15 +66,15 @@ OPTIONS = tuple(field.name for field in dataclasses.fields(Config))
 def load(path: Path, options: dict[str, Any]) -> Config:
     """The settings of a folder; where there is no file an empty one is made. Raises INVALID_ARGUMENT."""
     try:
-        found = jsontext.decode(read_whole(path, CONFIG_BYTES_MAX).decode())
+        settings = jsontext.decode(read_whole(path, CONFIG_BYTES_MAX).decode())
     except FileNotFoundError:
         atomic_write(path, b"{}\n")
-        found = {}
+        settings = {}
     except (OSError, ValueError, BusError) as error:
         raise InvalidArgument(f"config.json cannot be read: {error!s:.200}") from error
-    if type(found) is not dict or not found.keys() <= set(OPTIONS):
+    if type(settings) is not dict or not settings.keys() <= set(OPTIONS):
         raise InvalidArgument(f"config.json must be an object with any of {', '.join(OPTIONS)}")
-    return Config(**(found | options))
+    return Config(**(settings | options))
 
 
 def _texts(what: str, value: object) -> None:

@@ -193,8 +193,8 @@ class Delivery:
 
 def newest_in_inboxes(root: Path) -> int:
     """The highest time in a name of a file that lies in any inbox, in nanoseconds; -1 without one."""
-    found = (path.name for path in root.glob(f"{tree.AGENTS}/*/{tree.INBOX}/*{names.SUFFIX}"))
-    return max((names.time_ns(name) for name in found if names.is_file_name(name)), default=-1)
+    file_names = (path.name for path in root.glob(f"{tree.AGENTS}/*/{tree.INBOX}/*{names.SUFFIX}"))
+    return max((names.time_ns(name) for name in file_names if names.is_file_name(name)), default=-1)
 
 
 def begin(tx: Transaction, kind: str, payload: dict[str, Any]) -> int:

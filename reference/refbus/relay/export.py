@@ -97,11 +97,11 @@ def refuse_no_ledger(path: Path) -> None:
     try:
         with contextlib.closing(_read_only(path)) as copy:
             tables = {name for (name,) in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            (said,) = copy.execute("PRAGMA integrity_check(1)").fetchone()
+            (integrity,) = copy.execute("PRAGMA integrity_check(1)").fetchone()
             missing = SCHEMA.missing_columns(copy)
     except sqlite3.Error as error:
         raise InvalidArgument(f"{path} is no ledger: {error}") from error
-    if said != "ok" or missing or not {"messages", "agents", "orchestrator_state", "pending_operations"} <= tables:
+    if integrity != "ok" or missing or not {"messages", "agents", "orchestrator_state", "pending_operations"} <= tables:
         raise InvalidArgument(f"{path} is no ledger, or a damaged one")
 
 

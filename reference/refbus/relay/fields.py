@@ -12,18 +12,18 @@ def read(body: str, keys: Collection[str], *, long: str = "") -> dict[str, str]:
 
     Raises bad_request for a line that is no field, and for a field that stands twice.
     """
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     last = ""
     for line in body.split("\n"):
         key, colon, value = line.partition(":")
         if colon and key in keys:
-            if key in found:
+            if key in fields:
                 raise Failure("bad_request", f"{key} stands twice")
-            found[key], last = value if key == long else value.strip(), key
+            fields[key], last = value if key == long else value.strip(), key
         elif long and last == long:
-            found[long] += f"\n{line}"
+            fields[long] += f"\n{line}"
         elif line.strip():
             raise Failure("bad_request", f"no field: {line!a:.80}")
-    if long in found:
-        found[long] = found[long].strip()
-    return found
+    if long in fields:
+        fields[long] = fields[long].strip()
+    return fields

@@ -16,14 +16,14 @@ class Lines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """A line."""
-        said = {
+        basics = {
             "at_ms": round(record.created * 1000),
             "level": record.levelname.lower(),
             "part": record.name.rpartition(".")[2],
             "event": record.getMessage(),
         }
         more = {name: value for name, value in vars(record).items() if name not in _OWN}
-        return json.dumps(said | more, default=repr)
+        return json.dumps(basics | more, default=repr)
 
 
 def write_to(path: Path | None, *, bytes_max: int, keep: int, level: str) -> None:

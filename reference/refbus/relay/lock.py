@@ -64,16 +64,16 @@ def _living_holder(content: bytes) -> int | None:
     seen: a killed process loses its locks a moment before it is gone. A number alone is believed while it lives.
     """
     try:
-        said = json.loads(content)
+        holder = json.loads(content)
     except (ValueError, RecursionError):
         return None
-    if isinstance(said, dict) and "started_ticks" in said:
+    if isinstance(holder, dict) and "started_ticks" in holder:
         return None
-    pid = said.get("pid") if isinstance(said, dict) else said
+    pid = holder.get("pid") if isinstance(holder, dict) else holder
     return pid if type(pid) is int and pid != os.getpid() and process.find(pid) is not None else None
 
 
 def _ourselves() -> dict[str, int]:
-    found = process.find(os.getpid())
-    assert found is not None
-    return {"pid": found.pid, "started_ticks": found.started}
+    own = process.find(os.getpid())
+    assert own is not None
+    return {"pid": own.pid, "started_ticks": own.started}

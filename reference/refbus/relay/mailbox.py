@@ -82,7 +82,7 @@ class Mailbox:
 
     def receive(self, *, take: bool = False) -> list[Received]:
         """The messages in the inbox, in the order of delivery; `take` removes them. Files that are no message stay."""
-        found: list[Received] = []
+        received: list[Received] = []
         with tree.folder(self.root, tree.AGENTS, self.agent, tree.INBOX) as inbox:
             present = [name for name in os.listdir(inbox) if names.is_file_name(name)]
             for name in sorted(present, key=lambda name: (names.time_ns(name), name)):
@@ -92,7 +92,7 @@ class Mailbox:
                 except FormatError as error:
                     log.warning("unreadable", extra={"file": name, "reason": str(error)})
                     continue
-                found.append(
+                received.append(
                     {
                         "file": name,
                         "sender": sender,
@@ -107,7 +107,7 @@ class Mailbox:
                 )
                 if take:
                     os.unlink(name, dir_fd=inbox)
-        return found
+        return received
 
     def _write(self, name: str, data: bytes) -> None:
         """Temporary file in .pending, fsync, rename, fsync of the folder."""

@@ -48,8 +48,8 @@ def _answer(path: str, bus: RelayBus, service: Service) -> tuple[int, str, str]:
             return 200, "text/plain; version=0.0.4; charset=utf-8", bus.metrics()["text"]
         if path == "/health":
             is_well, age_s = service.health()
-            said = {"status": "ok" if is_well else "stuck", "last_pass_s": round(age_s, 3)}
-            return 200 if is_well else 503, "application/json", json.dumps(said)
+            health = {"status": "ok" if is_well else "stuck", "last_pass_s": round(age_s, 3)}
+            return 200 if is_well else 503, "application/json", json.dumps(health)
     except (BusError, ImportError) as error:
         return 503, "text/plain", f"{error}\n"
     return 404, "text/plain", "/metrics or /health\n"

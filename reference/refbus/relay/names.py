@@ -34,8 +34,8 @@ def file_name(at_ns: int, of: str) -> str:
 
 def time_ns(name: str) -> int:
     """The time in a message file's name; -1 for any other name."""
-    found = _FILE.fullmatch(name)
-    return -1 if found is None else int(found[1])
+    match = _FILE.fullmatch(name)
+    return -1 if match is None else int(match[1])
 
 
 def uuid(name: str) -> str:

@@ -41,9 +41,9 @@ class Presence:
 
     def refresh(self) -> list[str]:
         """Take in new agents, note those gone silent. Returns the agents whose outboxes are to be scanned."""
-        found, refusals = self._folders()
+        present, refusals = self._folders()
         known = {name for (name,) in self._store.db.rows("SELECT name FROM agents")}
-        new = [name for name in found if name not in known]
+        new = [name for name in present if name not in known]
         new = [name for name in new if self._is_made(name, refusals)]
         silent = self._silent()
         if new or refusals or silent:
@@ -55,7 +55,7 @@ class Presence:
                     [(name, tx.now_ms) for name in new],
                 )
                 tx.executemany("UPDATE agents SET status = 'inactive' WHERE name = ?", [(name,) for name in silent])
-        return [name for name in found if name in known or name in new]
+        return [name for name in present if name in known or name in new]
 
     def make_folders(self, name: str) -> list[Refusal]:
         """Make an agent's folders; return the thing that stands in the place of one that cannot be made."""
@@ -109,13 +109,13 @@ class Presence:
 
     def _folders(self) -> tuple[list[str], list[Refusal]]:
         """Agents by name, and the things among them that are none."""
-        found: list[str] = []
+        present: list[str] = []
         refusals: list[Refusal] = []
         with tree.folder(self._store.root, tree.AGENTS) as fd, os.scandir(fd) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     if names.is_agent_name(entry.name):
-                        found.append(entry.name)
+                        present.append(entry.name)
                         continue
                     event = "bad_agent_name"
                 elif entry.is_symlink():
@@ -127,25 +127,25 @@ class Presence:
                 except FileNotFoundError:
                     continue
                 refusals.append(Refusal(event, f"{tree.AGENTS}/{names.printable(entry.name)}", what))
-        return sorted(found), refusals
+        return sorted(present), refusals
 
     def _obstacles(self, name: str) -> list[Refusal]:
         """The first of its folders that is no folder."""
         below: list[str] = []
         for part in (tree.OUTBOX, tree.PENDING):
-            found = self._obstacle(name, *below, part)
+            obstacle = self._obstacle(name, *below, part)
             below.append(part)
-            if found:
-                return [found]
-        found = self._obstacle(name, tree.INBOX)
-        return [found] if found else []
+            if obstacle:
+                return [obstacle]
+        obstacle = self._obstacle(name, tree.INBOX)
+        return [obstacle] if obstacle else []
 
     def _obstacle(self, *parts: str) -> Refusal | None:
         path = "/".join((tree.AGENTS, *parts))
         try:
-            found = os.lstat(self._store.root / path)
+            status = os.lstat(self._store.root / path)
         except OSError:
             return None
-        if modes.S_ISDIR(found.st_mode):
+        if modes.S_ISDIR(status.st_mode):
             return None
-        return Refusal("symlink" if modes.S_ISLNK(found.st_mode) else "not_regular", path, tree.stat_of(found))
+        return Refusal("symlink" if modes.S_ISLNK(status.st_mode) else "not_regular", path, tree.stat_of(status))

@@ -41,7 +41,7 @@ class Started:
     ) -> None:
         self._ticket = ticket
         ticket.touch(FILE_MODE)
-        status, told = os.pipe()
+        status, write_end = os.pipe()
         self._status = os.fdopen(status, "rb")
         try:
             # Without O_NONBLOCK, a fifo in its place would hold the orchestrator for ever.
@@ -52,13 +52,13 @@ class Started:
                     raise OSError(f"{output} is none of its own: {odd}")
                 os.set_blocking(output_fd, True)
                 self.process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", gate.__file__, str(ticket), str(told), *argv],
+                    [sys.executable, "-I", "-S", gate.__file__, str(ticket), str(write_end), *argv],
                     stdin=subprocess.PIPE,
                     stdout=output_fd,
                     stderr=output_fd,
                     cwd=cwd,
                     env={**env, TOKEN: token},
-                    pass_fds=(told,),
+                    pass_fds=(write_end,),
                     start_new_session=True,
                 )
             finally:
@@ -68,9 +68,9 @@ class Started:
             ticket.unlink(missing_ok=True)
             raise
         finally:
-            os.close(told)
-        found = process.find(self.process.pid)
-        self.target = Target(self.process.pid, 0 if found is None else found.started, token)
+            os.close(write_end)
+        leader = process.find(self.process.pid)
+        self.target = Target(self.process.pid, 0 if leader is None else leader.started, token)
 
     def go(self) -> None:
         """Let it become the program. Raises spawn_failed where that cannot be run."""
@@ -131,15 +131,15 @@ def members(targets: list[Target]) -> list[int]:
     # A group outlives its leader, and its number is not used again before the group is empty.
     groups = {target.pid for target in targets if target.pid and (process.find(target.pid) is None or _is_same(target))}
     return [
-        found.pid
-        for found in process.living()
-        if found.pid != os.getpid() and (found.group in groups or process.variable(found.pid, TOKEN) in tokens)
+        alive.pid
+        for alive in process.living()
+        if alive.pid != os.getpid() and (alive.group in groups or process.variable(alive.pid, TOKEN) in tokens)
     ]
 
 
 def _is_same(target: Target) -> bool:
-    found = process.find(target.pid)
-    return found is not None and found.started == target.started
+    running = process.find(target.pid)
+    return running is not None and running.started == target.started
 
 
 def _signal(pids: list[int], number: int) -> set[int]:

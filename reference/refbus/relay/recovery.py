@@ -92,11 +92,11 @@ class Recovery:
                     ledger.archive(tx, row.id)
 
     def _move(self, row: Row) -> bool:
-        found = self._stat(row)
-        if found is None or not found.is_as(row.stat):
+        stat = self._stat(row)
+        if stat is None or not stat.is_as(row.stat):
             self._archive.doubt(row.agent)
             return True
-        return self._archive.move(row.agent, row.name, found)
+        return self._archive.move(row.agent, row.name, stat)
 
     def _rows(self, tx: Transaction, status: str) -> list[Row]:
         rows = tx.rows(
@@ -109,7 +109,7 @@ class Recovery:
     def _stat(self, row: Row) -> Stat | None:
         """The stat of its file; None if that is gone. If nobody can say, it is as it was."""
         try:
-            found = os.lstat(self._store.root / row.path)
+            status = os.lstat(self._store.root / row.path)
         except OSError as error:
             return None if error.errno in tree.GONE else row.stat
-        return None if tree.refusal(found) else tree.stat_of(found)
+        return None if tree.refusal(status) else tree.stat_of(status)

@@ -91,14 +91,14 @@ class Scanner:
         refusals: list[Refusal] = []
         orphans: list[str] = []
         seen: dict[str, tuple[Stat, int]] = {}
-        found = [file for agent in agents for file in self._files(agent, seen, refusals, orphans)]
+        files = [file for agent in agents for file in self._files(agent, seen, refusals, orphans)]
         self._first_seen = seen
-        news = self._news(found, refusals, orphans)
+        news = self._news(files, refusals, orphans)
         self._store.troubles.stop()
-        told = self._rate.news(news.limited)
-        if any(news[:2]) or refusals or orphans or told:
+        newly_limited = self._rate.news(news.limited)
+        if any(news[:2]) or refusals or orphans or newly_limited:
             with self._store.transaction() as tx:
-                self._write(tx, news, told)
+                self._write(tx, news, newly_limited)
         self._rate.told(news.limited)
         rejected = [entry for _, entry in news.new + news.changed if entry.reason]
         return Scanned(len(news.new), rejected, news.held)
@@ -128,7 +128,7 @@ class Scanner:
         for name in sorted(name for name in os.listdir(outbox) if name.endswith(names.SUFFIX)):
             path = f"{tree.AGENTS}/{agent}/{tree.OUTBOX}/{names.printable(name)}"
             try:
-                found = tree.look(name, outbox)
+                status = tree.look(name, outbox)
             except FileNotFoundError:
                 continue
             except PermissionError:
@@ -136,11 +136,11 @@ class Scanner:
             except OSError as error:
                 self._leave(path, error)
                 continue
-            event = tree.refusal(found) or (None if names.is_file_name(name) else "bad_file_name")
+            event = tree.refusal(status) or (None if names.is_file_name(name) else "bad_file_name")
             if event is not None:
-                refusals.append(Refusal(event, path, tree.identity(found)))
+                refusals.append(Refusal(event, path, tree.identity(status)))
                 continue
-            stat = tree.stat_of(found)
+            stat = tree.stat_of(status)
             self._remember(path, stat, seen)
             yield Found(agent, name, stat, name in pending)
 
@@ -152,9 +152,9 @@ class Scanner:
             for name in sorted(os.listdir(fd)):
                 path = f"{tree.AGENTS}/{agent}/{tree.OUTBOX}/{tree.PENDING}/{names.printable(name)}"
                 try:
-                    found = tree.look(name, fd)
-                    if tree.refusal(found) in (None, "hard_link"):
-                        stat = tree.stat_of(found)
+                    status = tree.look(name, fd)
+                    if tree.refusal(status) in (None, "hard_link"):
+                        stat = tree.stat_of(status)
                         self._remember(path, stat, seen)
                         age_ns = msgfile.age_ns(stat, self._now_ns, self._unchanged_ns(path, seen))
                         if age_ns > self._store.config.orphan_ms * 1_000_000:
@@ -179,11 +179,11 @@ class Scanner:
 
     # -- validating
 
-    def _news(self, found: list[Found], refusals: list[Refusal], orphans: list[str]) -> News:
-        known = self._known(found)
-        copies = self._ids_of_copies(file for file in found if file.path not in known)
+    def _news(self, seen_files: list[Found], refusals: list[Refusal], orphans: list[str]) -> News:
+        known = self._known(seen_files)
+        copies = self._ids_of_copies(file for file in seen_files if file.path not in known)
         news = News([], [], set(), refusals, set(), orphans)
-        for agent, files in itertools.groupby(found, operator.attrgetter("agent")):
+        for agent, files in itertools.groupby(seen_files, operator.attrgetter("agent")):
             try:
                 with self._entered(agent) as outbox:
                     self._sift(files, outbox, known, copies, news)
@@ -222,13 +222,13 @@ class Scanner:
     def _entered(self, agent: str) -> contextlib.AbstractContextManager[int]:
         return tree.folder(self._store.root, tree.AGENTS, agent, tree.OUTBOX)
 
-    def _known(self, found: list[Found]) -> dict[str, Known]:
-        if not found:
+    def _known(self, files: list[Found]) -> dict[str, Known]:
+        if not files:
             return {}
         rows = self._store.db.rows(
             "SELECT file_path, id, status, file_size, file_mtime_ns, file_inode FROM messages "
             "WHERE file_path IN (SELECT value FROM json_each(?))",
-            (json.dumps([file.path for file in found]),),
+            (json.dumps([file.path for file in files]),),
         )
         return {row[0]: Known(row[1], row[2], Stat(*row[3:])) for row in rows}
 

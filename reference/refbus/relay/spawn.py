@@ -74,8 +74,8 @@ class Spawns:
     def release(self, row: Row, message: Message) -> DONE:
         """End an agent, and everything that it started. Raises bad_request, unknown_agent."""
         name = _name(_fields(message, RELEASE_KEYS, "REASON"))
-        found = self._store.db.row("SELECT status FROM agents WHERE name = ?", (name,))
-        if found is None or found[0] == "terminated":
+        agent_row = self._store.db.row("SELECT status FROM agents WHERE name = ?", (name,))
+        if agent_row is None or agent_row[0] == "terminated":
             raise Failure("unknown_agent", name, is_final=True)
         with self._store.transaction() as tx:
             operation = begin(tx, "release", {"message": row.id, "name": name})
@@ -148,25 +148,25 @@ class Spawns:
         rows = self._store.db.rows("SELECT agent_name, pid, started, token FROM processes ORDER BY agent_name")
         return [(name, Target(pid, started, token)) for name, pid, started, token in rows]
 
-    def _program(self, said: dict[str, str]) -> Program:
+    def _program(self, wanted: dict[str, str]) -> Program:
         config = self._store.config
-        name = _name(said)
-        if not said.get("CLI"):
+        name = _name(wanted)
+        if not wanted.get("CLI"):
             raise Failure("bad_request", "CLI is missing")
-        variables = _variables(said.get("ENV", ""))
-        argv = config.clis.get(said["CLI"])
+        variables = _variables(wanted.get("ENV", ""))
+        argv = config.clis.get(wanted["CLI"])
         if argv is None:
-            raise Failure("denied", f"CLI {said['CLI']!a:.80}")
+            raise Failure("denied", f"CLI {wanted['CLI']!a:.80}")
         environment = {
             **os.environ,
             **self._environment(variables),
             "AGENT_RELAY_NAME": name,
             "AGENT_RELAY_DIR": str(self._store.root),
         }
-        prompt = [said["PROMPT"]] if said.get("PROMPT") else []
+        prompt = [wanted["PROMPT"]] if wanted.get("PROMPT") else []
         if any("\0" in text for text in prompt):
             raise Failure("bad_request", "PROMPT holds a NUL")
-        return Program(name, [*argv, *prompt], self._folder(name, said.get("WORKING_DIR")), environment)
+        return Program(name, [*argv, *prompt], self._folder(name, wanted.get("WORKING_DIR")), environment)
 
     def _environment(self, variables: list[tuple[str, str]]) -> dict[str, str]:
         for key, _ in variables:
@@ -174,21 +174,21 @@ class Spawns:
                 raise Failure("denied", f"ENV {key!a:.80}")
         return dict(variables)
 
-    def _folder(self, name: str, said: str | None) -> Path:
-        """WORKING_DIR, if it lies in one of the roots wherever links lead; the agent's own folder if it is not said."""
-        if said is None:
+    def _folder(self, name: str, working_dir: str | None) -> Path:
+        """WORKING_DIR, if it lies in one of the roots wherever links lead; the agent's own folder where it is None."""
+        if working_dir is None:
             return self._store.root / tree.AGENTS / name
-        if "\0" in said or not os.path.isabs(said):
-            raise Failure("denied", f"WORKING_DIR {said!a:.80}")
-        real = Path(os.path.realpath(said))
+        if "\0" in working_dir or not os.path.isabs(working_dir):
+            raise Failure("denied", f"WORKING_DIR {working_dir!a:.80}")
+        real = Path(os.path.realpath(working_dir))
         roots = (Path(os.path.realpath(root)) for root in self._store.config.roots)
         if not any(real.is_relative_to(root) for root in roots) or not real.is_dir():
-            raise Failure("denied", f"WORKING_DIR {said!a:.80}")
+            raise Failure("denied", f"WORKING_DIR {working_dir!a:.80}")
         return real
 
     def _refuse_known(self, name: str) -> None:
-        found = self._store.db.row("SELECT status FROM agents WHERE name = ?", (name,))
-        if found is not None and found[0] != "terminated":
+        agent_row = self._store.db.row("SELECT status FROM agents WHERE name = ?", (name,))
+        if agent_row is not None and agent_row[0] != "terminated":
             raise Failure("agent_exists", name)
 
     def _start(self, program: Program, token: str) -> Started:
@@ -248,21 +248,21 @@ def _fields(message: Message, keys: tuple[str, ...], long: str) -> dict[str, str
     return headers | fields.read(message.body, keys, long=long)
 
 
-def _variables(said: str) -> list[tuple[str, str]]:
+def _variables(env_text: str) -> list[tuple[str, str]]:
     """The items of ENV. A request of a bad form is that, whatever config.json allows."""
-    found = []
-    for item in said.split(",") if said else []:
+    variables = []
+    for item in env_text.split(",") if env_text else []:
         key, equals, value = item.partition("=")
         if not equals:
             raise Failure("bad_request", f"ENV {item!a:.80}")
         if "\0" in value:
             raise Failure("bad_request", "ENV holds a NUL")
-        found.append((key.strip(), value))
-    return found
+        variables.append((key.strip(), value))
+    return variables
 
 
-def _name(said: dict[str, str]) -> str:
-    name = said.get("NAME", "")
+def _name(wanted: dict[str, str]) -> str:
+    name = wanted.get("NAME", "")
     if not names.is_agent_name(name):
         raise Failure("bad_request", f"NAME {name!a:.80}")
     return name

@@ -89,23 +89,23 @@ def is_there(name: str, fd: int) -> bool:
     return True
 
 
-def stat_of(found: os.stat_result) -> Stat:
+def stat_of(status: os.stat_result) -> Stat:
     """The values that tell a file's states apart. A time that the ledger cannot hold is the last one that it can."""
-    return Stat(found.st_size, max(-_LAST_NS, min(found.st_mtime_ns, _LAST_NS)), found.st_ino)
+    return Stat(status.st_size, max(-_LAST_NS, min(status.st_mtime_ns, _LAST_NS)), status.st_ino)
 
 
-def identity(found: os.stat_result) -> Stat:
+def identity(status: os.stat_result) -> Stat:
     """The values that tell a refused thing from the next one at its place. A folder's time is that of its content."""
-    return Stat(0, 0, found.st_ino) if stat.S_ISDIR(found.st_mode) else stat_of(found)
+    return Stat(0, 0, status.st_ino) if stat.S_ISDIR(status.st_mode) else stat_of(status)
 
 
-def refusal(found: os.stat_result) -> str | None:
+def refusal(status: os.stat_result) -> str | None:
     """Why this is no file that may be opened; None if it is one."""
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         return "symlink"
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return "not_regular"
-    return "hard_link" if found.st_nlink > 1 else None
+    return "hard_link" if status.st_nlink > 1 else None
 
 
 def read(name: str, fd: int, bytes_max: int) -> tuple[os.stat_result, bytes, os.stat_result]:

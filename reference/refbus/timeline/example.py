@@ -77,7 +77,7 @@ def fleet(store: Path, infer: Infer) -> Iterator[None]:
             worker.delegate(sessions[2], "researcher", researcher),
             worker.delegate(sessions[3], "writer", writer),
         ]
-        threads = [threading.Thread(target=one.run, args=(stop.is_set,)) for one in workers]
+        threads = [threading.Thread(target=service.run, args=(stop.is_set,)) for service in workers]
         for thread in threads:
             thread.start()
         try:

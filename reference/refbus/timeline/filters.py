@@ -65,13 +65,13 @@ class Filter:
 
 def from_dict(value: object, group: object = None) -> Filter:
     """A filter from an object with a type and some of its dimensions."""
-    kind, said = keys.kind_of(value)
+    kind, dimensions = keys.kind_of(value)
     names = keys.DIMENSIONS[kind]
-    if strange := sorted(set(map(str, said)) - set(names)):
+    if strange := sorted(set(map(str, dimensions)) - set(names)):
         raise InvalidArgument(f"a key of type {keys.NAMES[kind]} has no {', '.join(strange):.200}")
     if group is not None:
         token.name("group", group)
-    return Filter(kind, tuple(_token(name, said.get(name)) for name in names), group)  # type: ignore[arg-type]
+    return Filter(kind, tuple(_token(name, dimensions.get(name)) for name in names), group)  # type: ignore[arg-type]
 
 
 def exactly(key: Key) -> Filter:

@@ -82,17 +82,17 @@ class JetStreamQueue:
 
     def find(self, subject: str, nonce: str | None = None, wait_s: float = 0) -> Node | None:
         """See Queue."""
-        found = self._find(subject, nonce)
-        if found is not None or wait_s <= 0:
-            return found
+        node = self._find(subject, nonce)
+        if node is not None or wait_s <= 0:
+            return node
         deadline = time.monotonic() + wait_s
         with self.client.hints(subject) as heard:
             pause_s = 0.001
             while True:
-                found = self._find(subject, nonce)
+                node = self._find(subject, nonce)
                 left_s = deadline - time.monotonic()
-                if found is not None or left_s <= 0:
-                    return found
+                if node is not None or left_s <= 0:
+                    return node
                 if heard.wait(min(left_s, pause_s)):
                     heard.clear()
                     pause_s = 0.001  # it is heard a moment before it is stored
@@ -101,15 +101,15 @@ class JetStreamQueue:
 
     def read(self, timeline: str, after: int, limit: int, submission: str | None = None) -> list[Node]:
         """See Queue."""
-        found: list[Node] = []
+        nodes: list[Node] = []
         number, begin = self._marks.get((timeline, submission), (0, 0))
         for seq, node in self._walk(timeline, begin if number == after else 0, submission):
             if node.number > after:
-                found.append(node)
-                if len(found) == limit:
+                nodes.append(node)
+                if len(nodes) == limit:
                     self._marks[timeline, submission] = (node.number, seq)
                     break
-        return found
+        return nodes
 
     def branch(self, timeline: str) -> Branch | None:
         """See Queue."""
@@ -134,9 +134,9 @@ class JetStreamQueue:
     def _branches(self, names: Sequence[str]) -> Iterator[Branch]:
         """Those that have a message, their ends asked for together."""
         ends = [(f"vlinder.{name}.>", name) for name in names]
-        asked = [one for wanted, _ in ends for one in ({"seq": 1, "next_by_subj": wanted}, {"last_by_subj": wanted})]
-        told = iter(self.stream.get(*asked))
-        for (_, name), first, last in zip(ends, told, told, strict=True):
+        asked = [body for wanted, _ in ends for body in ({"seq": 1, "next_by_subj": wanted}, {"last_by_subj": wanted})]
+        answers = iter(self.stream.get(*asked))
+        for (_, name), first, last in zip(ends, answers, answers, strict=True):
             if first is not None and last is not None:
                 yield Branch(name, _origin(first), self._placed(last).place)
 
@@ -152,18 +152,18 @@ class JetStreamQueue:
             body = {"batch": 1, "expires": int(expires_s * 1e9)} if expires_s > 0.001 else {"batch": 1, "no_wait": True}
             subject = f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{wanted.consumer}"
             try:
-                found = self.client.pull(subject, json.dumps(body).encode(), max(expires_s, 0) + 2.0)
+                message = self.client.pull(subject, json.dumps(body).encode(), max(expires_s, 0) + 2.0)
             except Unreachable:
                 self._consumers.discard(wanted.consumer)
                 if time.monotonic() >= deadline:
                     raise
                 time.sleep(0.02)
                 continue
-            if found is not None:
-                _, deliveries, seq, _ = _parts(found.reply)
-                self._remember(found.reply)
-                raw = Raw(seq, found.subject, dict(found.headers or {}), found.data, 0)
-                return Delivery(self._placed(raw), found.reply, deliveries)
+            if message is not None:
+                _, deliveries, seq, _ = _parts(message.reply)
+                self._remember(message.reply)
+                raw = Raw(seq, message.subject, dict(message.headers or {}), message.data, 0)
+                return Delivery(self._placed(raw), message.reply, deliveries)
             if (now_s := time.monotonic()) >= deadline:
                 gives_up_s = gives_up_s or now_s + LAG_S
                 if now_s >= gives_up_s or not self._lags(wanted):
@@ -200,12 +200,12 @@ class JetStreamQueue:
         offset = total = 0
         while not offset or offset < total:
             listed = self.stream.api(f"CONSUMER.LIST.{STREAM}", {"offset": offset})
-            found = listed.get("consumers") or []
-            rows += [{"consumer": one["name"], "messages": one["num_ack_pending"]} for one in found]
+            page = listed.get("consumers") or []
+            rows += [{"consumer": consumer["name"], "messages": consumer["num_ack_pending"]} for consumer in page]
             total = listed.get("total", 0)
-            if not found:
+            if not page:
                 break
-            offset += len(found)
+            offset += len(page)
         return sorted((row for row in rows if row["messages"]), key=lambda row: str(row["consumer"]))
 
     def contradictions(self) -> list[tuple[str, int, str]]:
@@ -344,8 +344,8 @@ def _origin(first: Raw) -> Origin | None:
     if "Timeline-Hash" not in first.headers or first.subject.split(".")[3:4] != ["fork"]:
         return None
     try:
-        said = json.loads(first.data)
-        return Origin(token.encode(said["parent"]), int(said["at"]))
+        origin = json.loads(first.data)
+        return Origin(token.encode(origin["parent"]), int(origin["at"]))
     except (ValueError, TypeError, KeyError, binascii.Error):
         return None
 
@@ -356,7 +356,7 @@ def _text(data: bytes) -> str:
 
 def _parts(delivery: object) -> tuple[str, int, int, int]:
     """From a delivery's name: consumer, how often it came, sequence in the stream, place among the deliveries."""
-    found = _DELIVERY.fullmatch(delivery) if isinstance(delivery, str) else None
-    if found is None:
+    parts = _DELIVERY.fullmatch(delivery) if isinstance(delivery, str) else None
+    if parts is None:
         raise InvalidArgument(f"delivery must be what fetch gave, not {delivery!a:.80}")
-    return found[1], int(found[2]), int(found[3]), int(found[4])
+    return parts[1], int(parts[2]), int(parts[3]), int(parts[4])

@@ -160,11 +160,11 @@ def parse(text: object) -> Key:
 
 def from_dict(value: object) -> Key:
     """A key from an object with its type and each of its dimensions."""
-    kind, said = kind_of(value)
+    kind, dimensions = kind_of(value)
     names = DIMENSIONS[kind]
-    if said.keys() != set(names):
+    if dimensions.keys() != set(names):
         raise InvalidArgument(f"a key of type {NAMES[kind]} has {', '.join(names)}, and nothing else")
-    return kind(*(checked(name, said[name]) for name in names))
+    return kind(*(checked(name, dimensions[name]) for name in names))
 
 
 def as_dict(key: Key) -> dict[str, Any]:
@@ -176,12 +176,12 @@ def kind_of(value: object) -> tuple[Kind, dict[str, Any]]:
     """The type that an object names, and the rest of it."""
     if type(value) is not dict:
         raise InvalidArgument("a key is an object with a type")
-    said = dict(value)
-    name = said.pop("type", None)
+    dimensions = dict(value)
+    name = dimensions.pop("type", None)
     kind = KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
         raise InvalidArgument(f"type must be one of {', '.join(KINDS)}, not {name!a:.40}")
-    return kind, said
+    return kind, dimensions
 
 
 def checked(dimension: str, value: object) -> Any:

@@ -37,7 +37,7 @@ class Lineage:
 
     def spans(self, timeline: str) -> list[Span]:
         """The stretches that a timeline (a name) sees, oldest first. Raises NOT_FOUND for an unknown one."""
-        found: list[Span] = []
+        spans: list[Span] = []
         met: set[str] = set()
         at, upto = self._branch(token.encode(timeline)), None
         while True:
@@ -46,9 +46,9 @@ class Lineage:
             met.add(at.timeline)
             after = 0 if at.origin is None else at.origin.at
             if upto is None or upto > after:
-                found.append(Span(at.timeline, after, upto))
+                spans.append(Span(at.timeline, after, upto))
             if at.origin is None:
-                return found[::-1]
+                return spans[::-1]
             upto = after if upto is None else min(upto, after)
             at = self._branch(at.origin.parent)
 

@@ -84,17 +84,17 @@ class Log:
         """
         token.name("timeline", timeline)
         token.name("agent", agent)
-        found: State = {"state": None, "number": None}
+        newest: State = {"state": None, "number": None}
         damaged = None
         for node in self.lineage.read(timeline):
             author = _author(node) if node.state is not None else ""
             if author is None:
                 damaged = node.number
             elif author == agent:
-                found, damaged = {"state": node.state, "number": node.number}, None
+                newest, damaged = {"state": node.state, "number": node.number}, None
         if damaged is not None:
             raise Corrupt(f"message {damaged} is damaged: nobody can say whose result it is")
-        return found
+        return newest
 
     def append(self, message: Draft) -> Sent:
         """A message that was checked."""

@@ -64,8 +64,8 @@ class Client:
 
     def pull(self, subject: str, data: bytes, timeout_s: float) -> Msg | None:
         """Ask a consumer for one message; None: it has none."""
-        found = self._run(self._connection.request(subject, data, timeout_s, old_style=True), timeout_s)
-        return None if found.headers and found.headers.get("Status") in NO_MESSAGE else found
+        message = self._run(self._connection.request(subject, data, timeout_s, old_style=True), timeout_s)
+        return None if message.headers and message.headers.get("Status") in NO_MESSAGE else message
 
     def page(self, subject: str, data: bytes, timeout_s: float = 5.0) -> list[Msg]:
         """Send, and collect answers until one that says it is the last."""
@@ -123,7 +123,7 @@ class Client:
     async def _page(self, subject: str, data: bytes, timeout_s: float) -> list[Msg]:
         inbox = self._connection.new_inbox()
         subscription = await self._connection.subscribe(inbox)
-        found: list[Msg] = []
+        messages: list[Msg] = []
         try:
             await self._connection.publish(subject, data, reply=inbox)
             while True:
@@ -132,8 +132,8 @@ class Client:
                 if status == "503":
                     raise nats.errors.NoRespondersError
                 if status:
-                    return found
-                found.append(message)
+                    return messages
+                messages.append(message)
         finally:
             await subscription.unsubscribe()
 

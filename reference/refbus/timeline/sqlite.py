@@ -162,8 +162,8 @@ def _find(tx: Transaction, subject: str, nonce: str | None) -> Node | None:
 
 def _due(tx: Transaction, consumer: str) -> tuple[int, int] | None:
     """The oldest message whose worker did not acknowledge it in time, and how often it was delivered."""
-    found: tuple[int, int] | None = tx.row(_DUE, (consumer, tx.now_us))
-    return found
+    due: tuple[int, int] | None = tx.row(_DUE, (consumer, tx.now_us))
+    return due
 
 
 def _next(tx: Transaction, consumer: str, wanted: Filter) -> int | None:
@@ -180,16 +180,16 @@ def _next(tx: Transaction, consumer: str, wanted: Filter) -> int | None:
 
 def _branch(row: tuple[Any, ...]) -> Branch:
     timeline, parent, at, number, hash_ = map(shown, row)
-    number, at = (-1 if isinstance(one, str) else one for one in (number, at))  # no number: the end of no chain
+    number, at = (-1 if isinstance(value, str) else value for value in (number, at))  # no number: the end of no chain
     origin = None if parent is None or at is None else Origin(parent, at)
     return Branch(timeline, origin, Place(number, hash_))
 
 
 def _parts(delivery: object) -> tuple[str, int, int]:
-    found = _DELIVERY.fullmatch(delivery) if isinstance(delivery, str) else None
-    if found is None:
+    parts = _DELIVERY.fullmatch(delivery) if isinstance(delivery, str) else None
+    if parts is None:
         raise InvalidArgument(f"delivery must be what fetch gave, not {delivery!a:.80}")
-    return found[1], int(found[2]), int(found[3])
+    return parts[1], int(parts[2]), int(parts[3])
 
 
 # A message that another program deleted meanwhile, or took the number of, comes to nobody, and hides nothing behind it.

@@ -102,13 +102,13 @@ class Stream:
 
     def get(self, *wanted: dict[str, Any]) -> list[Raw | None]:
         """Messages, asked for together, as the stream's leader has them: never an old state of it."""
-        questions = [(f"$JS.API.STREAM.MSG.GET.{STREAM}", json.dumps(one).encode()) for one in wanted]
+        questions = [(f"$JS.API.STREAM.MSG.GET.{STREAM}", json.dumps(request).encode()) for request in wanted]
         return self.patiently(lambda: [_raw(answer.data) for answer in self.client.ask_all(questions)])
 
     def page(self, seq: int, subject: str) -> list[Raw]:
         """The messages of a subject from a sequence on, at most PAGE of them."""
         body = json.dumps({"seq": seq, "next_by_subj": subject, "batch": PAGE}).encode()
-        found = self.patiently(lambda: self.client.page(f"$JS.API.DIRECT.GET.{STREAM}", body))
+        messages = self.patiently(lambda: self.client.page(f"$JS.API.DIRECT.GET.{STREAM}", body))
         return [
             Raw(
                 int(message.headers["Nats-Sequence"]),
@@ -117,7 +117,7 @@ class Stream:
                 message.data,
                 iso.parse("time", message.headers["Nats-Time-Stamp"]),
             )
-            for message in found
+            for message in messages
             if message.headers
         ]
 
@@ -167,14 +167,14 @@ def fault(error: dict[str, Any]) -> BusError:
 
 
 def _raw(answer: bytes) -> Raw | None:
-    told = json.loads(answer)
-    if error := told.get("error"):
+    reply = json.loads(answer)
+    if error := reply.get("error"):
         meant = fault(error)
         if isinstance(meant, NotThere):
             return None
         raise meant
-    found = told["message"]
-    headers = base64.b64decode(found.get("hdrs", "")).partition(b"\r\n")[2]
+    message = reply["message"]
+    headers = base64.b64decode(message.get("hdrs", "")).partition(b"\r\n")[2]
     parsed = {name: str(value) for name, value in BytesHeaderParser().parsebytes(headers).items()}
-    data = base64.b64decode(found.get("data", ""))
-    return Raw(found["seq"], found["subject"], parsed, data, iso.parse("time", found["time"]))
+    data = base64.b64decode(message.get("data", ""))
+    return Raw(message["seq"], message["subject"], parsed, data, iso.parse("time", message["time"]))

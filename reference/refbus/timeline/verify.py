@@ -62,11 +62,11 @@ class Verify:
         place = functools.cache(Lineage(self.store, branches).place)
         checked, faults = 0, []
         for name in wanted:
-            count, found = self.examine(branches[name], place)
+            count, branch_faults = self.examine(branches[name], place)
             checked += count
-            faults += found
-        said = self.store.queue.contradictions()  # of timelines, too, that have messages and are not there
-        faults += [_fault(*found) for found in said if timeline is None or found[0] in wanted]
+            faults += branch_faults
+        contradictions = self.store.queue.contradictions()  # of timelines, too, that have messages and are not there
+        faults += [_fault(*finding) for finding in contradictions if timeline is None or finding[0] in wanted]
         if timeline is not None and head is not None and branches[wanted[0]].last.hash != head:
             faults.append(_fault(wanted[0], branches[wanted[0]].last.number, "the last hash is not the one expected"))
         return {"ok": not faults, "checked": checked, "faults": faults}
@@ -116,8 +116,8 @@ def _begins(node: Node) -> Origin | None:
     """Where the first message of a timeline says that it began; None: it is no fork."""
     try:
         if isinstance(keys.parse(node.subject), Fork):
-            said = jsontext.decode(node.payload)
-            return Origin(token.encode(said["parent"]), said["at"])
+            origin = jsontext.decode(node.payload)
+            return Origin(token.encode(origin["parent"]), origin["at"])
     except (BusError, ValueError, TypeError, KeyError):
         pass
     return None

@@ -162,9 +162,9 @@ class Cursor:
 
     def standing(self, tx: Transaction, me: Identity) -> Standing:
         """Where a session stands on its topic. Errors: TOPIC_NOT_FOUND; AGENT_NOT_JOINED if it was taken over."""
-        found = standing(tx, me)
-        self.lease.check(me, found.claim)
-        return found
+        my_standing = standing(tx, me)
+        self.lease.check(me, my_standing.claim)
+        return my_standing
 
 
 class SyncCall:

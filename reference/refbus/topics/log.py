@@ -127,12 +127,12 @@ def _append(tx: Transaction, topic_id: str, sender: str, items: list[Draft], at:
 
 def stored(tx: Transaction, topic_id: str, sender: str, items: list[Draft]) -> dict[str | None, Message]:
     """The stored messages that have an item's client_message_id, by that id."""
-    found: dict[str | None, Message] = {}
+    by_client_id: dict[str | None, Message] = {}
     for item in items:
         if item.client_id is not None:
             rows = tx.rows(_BY_CLIENT_ID, (topic_id, sender, item.client_id))
-            found.update((item.client_id, message) for message in as_messages(rows))
-    return found
+            by_client_id.update((item.client_id, message) for message in as_messages(rows))
+    return by_client_id
 
 
 def refuse_strange_reply(tx: Transaction, topic_id: str, reply_to: str, place: int) -> None:

@@ -54,12 +54,12 @@ class Draft:
     def __init__(self, item: Any) -> None:
         if type(item) is not dict:
             raise InvalidArgument(" must be an object with content_markdown")
-        said = item.get
-        self.body = limits.body(".content_markdown", said("content_markdown"), BODY_CHARS_MAX)
-        type_, reply_to, client_id = said("message_type"), said("reply_to"), said("client_message_id")
+        get = item.get
+        self.body = limits.body(".content_markdown", get("content_markdown"), BODY_CHARS_MAX)
+        type_, reply_to, client_id = get("message_type"), get("reply_to"), get("client_message_id")
         self.type = "message" if type_ is None else limits.stripped(".message_type", type_, TYPE_CHARS_MAX)
         self.reply_to = None if reply_to is None else limits.text(".reply_to", reply_to)
-        self.metadata_json = metadata_text(".metadata", said("metadata"))
+        self.metadata_json = metadata_text(".metadata", get("metadata"))
         self.client_id = (
             None if client_id is None else limits.stripped(".client_message_id", client_id, CLIENT_ID_CHARS_MAX)
         )

@@ -71,9 +71,9 @@ class Route:
         limits.one_of("mode", mode, ("reuse", "new"))
         metadata_json = metadata_text("metadata", metadata)
         with self._store.transaction() as tx:
-            found = None if mode == "new" or name is None else _newest(tx, name, "open")
-            if found is not None:
-                return found
+            topic = None if mode == "new" or name is None else _newest(tx, name, "open")
+            if topic is not None:
+                return topic
             topic_id = _free_id(tx)
             name = f"topic-{topic_id}" if name is None else name
             tx.execute(_CREATE, (topic_id, name, tx.now_s, metadata_json))
@@ -89,10 +89,10 @@ class Route:
 
     def row(self, tx: Transaction, topic_id: str) -> TopicRow:
         """One topic as topic_list tells it. Errors: TOPIC_NOT_FOUND."""
-        found = tx.row(_ROW, (topic_id,))
-        if found is None:
+        row = tx.row(_ROW, (topic_id,))
+        if row is None:
             raise no_topic(topic_id)
-        return _topic_row(found)
+        return _topic_row(row)
 
     def topic_resolve(self, name: str, allow_closed: bool = False) -> Topic:
         """The newest open topic of that name; if there is none and it is allowed, the newest closed one.
@@ -151,14 +151,14 @@ class Route:
 
     def resolve(self, tx: Transaction, name: str, allow_closed: bool) -> Topic:
         """The topic that a name leads to. Errors: TOPIC_NOT_FOUND."""
-        found = _newest(tx, name, "open")
-        if found is None and allow_closed:
-            found = _newest(tx, name, "closed")
-        if found is None:
+        topic = _newest(tx, name, "open")
+        if topic is None and allow_closed:
+            topic = _newest(tx, name, "closed")
+        if topic is None:
             raise TopicNotFound(
                 f"no {'' if allow_closed else 'open '}topic is named {name!r:.80}; topic_list shows what there is"
             )
-        return found
+        return topic
 
 
 def no_topic(topic_id: str) -> TopicNotFound:

@@ -129,8 +129,8 @@ class Search:
         if not words:
             return []
         if not self.has_fts():
-            said = "this SQLite has no FTS5; messages were scanned for the words, the newest first"
-            warnings.append({"code": "FTS_UNAVAILABLE", "message": said})
+            text = "this SQLite has no FTS5; messages were scanned for the words, the newest first"
+            warnings.append({"code": "FTS_UNAVAILABLE", "message": text})
             return self._by_scan(words, topic_id, limit)
         self.index("fts", self.index_words)
         # Each word is quoted, so that none is an operator.

@@ -118,10 +118,10 @@ class Store(kernel.Store):
             self.db.write("VACUUM")
             self.db.rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def mismatch(self, found: str) -> DbSchemaMismatch:
+    def mismatch(self, finding: str) -> DbSchemaMismatch:
         """The error that says what was found, and what to do about it."""
         return DbSchemaMismatch(
-            f"this server needs schema version {SCHEMA_VERSION} of the database: {found}. "
+            f"this server needs schema version {SCHEMA_VERSION} of the database: {finding}. "
             f"Wipe it with `refbus topics wipe --db {shlex.quote(str(self.path))}`. Do not remove the file: "
             "servers may run on it."
         )

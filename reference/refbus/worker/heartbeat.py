@@ -53,11 +53,11 @@ class Heartbeat:
         self.stop()
 
     def _beat_until_stopped(self) -> None:
-        said: dict[str, Any] | None = {"status": "idle"}
-        while said is not _STOP:
+        beat: dict[str, Any] | None = {"status": "idle"}
+        while beat is not _STOP:
             try:
-                self._bus.heartbeat(agent_id=self._agent_id, **said)
+                self._bus.heartbeat(agent_id=self._agent_id, **beat)
             except BusError as error:
                 log.warning("heartbeat of %s failed: %s: %s", self._agent_id, error.code, error)
             with contextlib.suppress(queue.Empty):
-                said = self._commands.get(timeout=self._interval_s)
+                beat = self._commands.get(timeout=self._interval_s)

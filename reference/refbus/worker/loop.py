@@ -48,13 +48,13 @@ class Loop:
         except BusError as fault:
             log.warning("%s could not go on: %s: %s", self._agent_id, fault.code, fault)
             self._stopping.pause(retry.POLL_ACTIVE_MS / 1000)
-            return self._pause(found=False)
+            return self._pause(has_messages=False)
         if failed is not None:
             log.error("failed to process %s: %r", failed, error)
             # The message is still there, so a wait would end at once: this pause is a real one.
             self._stopping.pause(retry.POLL_ACTIVE_MS / 1000)
-        return self._pause(found=bool(handled) or failed is not None)
+        return self._pause(has_messages=bool(handled) or failed is not None)
 
-    def _pause(self, *, found: bool) -> float:
-        self.interval_ms = retry.next_poll_ms(self.interval_ms, found)
+    def _pause(self, *, has_messages: bool) -> float:
+        self.interval_ms = retry.next_poll_ms(self.interval_ms, has_messages)
         return self.interval_ms

@@ -84,12 +84,12 @@ class Redelivery:
 
     def poll_intervals(self, polls: list[bool]) -> Intervals:
         """The sleep of the adaptive loop after each poll; True: it found messages. Errors: INVALID_ARGUMENT."""
-        if type(polls) is not list or not all(type(found) is bool for found in polls):
+        if type(polls) is not list or not all(type(has_messages) is bool for has_messages in polls):
             raise InvalidArgument("polls must be a list of true and false")
         intervals_ms: list[float] = []
         interval_ms = retry.POLL_ACTIVE_MS
-        for found in polls:
-            interval_ms = retry.next_poll_ms(interval_ms, found)
+        for has_messages in polls:
+            interval_ms = retry.next_poll_ms(interval_ms, has_messages)
             intervals_ms.append(interval_ms)
         return {"intervals_ms": intervals_ms}
 

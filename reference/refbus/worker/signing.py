@@ -33,8 +33,8 @@ class Signatures:
         """Is the row signed with one of our keys, and unchanged? Without a key every row is good."""
         if self.key is None:
             return True
-        found = self._db.row("SELECT mac FROM signatures WHERE seq = ?", (row[0],))
-        return found is not None and any(is_signed(key, row, found[0]) for key in self._keys)
+        mac_row = self._db.row("SELECT mac FROM signatures WHERE seq = ?", (row[0],))
+        return mac_row is not None and any(is_signed(key, row, mac_row[0]) for key in self._keys)
 
 
 def mac(key: bytes, row: tuple[Any, ...]) -> str:

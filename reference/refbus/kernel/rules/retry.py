@@ -12,9 +12,9 @@ LOCK_ATTEMPTS_MAX = 3  # each waits busy_timeout first: together 15 s, less than
 LOCK_BACKOFF_MS = 50.0
 
 
-def next_poll_ms(interval_ms: float, found: bool) -> float:
+def next_poll_ms(interval_ms: float, has_messages: bool) -> float:
     """The pause after a poll: short after messages, else half as long again, up to two seconds."""
-    return POLL_ACTIVE_MS if found else min(interval_ms * POLL_BACKOFF, POLL_IDLE_MS)
+    return POLL_ACTIVE_MS if has_messages else min(interval_ms * POLL_BACKOFF, POLL_IDLE_MS)
 
 
 def lock_backoff_ms(attempt: int, jitter: float) -> float | None:

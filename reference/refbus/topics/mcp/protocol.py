@@ -67,8 +67,8 @@ class Connection:
         except (ValueError, RecursionError) as error:
             return self._refuse(PARSE_ERROR, f"the line is no JSON: {error!s:.200}")
         # A batch, which version 2025-03-26 lets a client send: each message in it is answered by itself.
-        for one in message if type(message) is list and message else [message]:
-            self._take(one)
+        for member in message if type(message) is list and message else [message]:
+            self._take(member)
         return None
 
     def _take(self, message: Any) -> None:

@@ -70,8 +70,8 @@ class Session:
     async def initialize(self, params: Params, _request: Request) -> dict[str, Any]:
         """Our identity, in the version that is asked for."""
         version = handshake_version(params.get("protocolVersion"))
-        told = {"capabilities": CAPABILITIES, "serverInfo": SERVER, "instructions": INSTRUCTIONS}
-        return {"protocolVersion": version, **told}
+        description = {"capabilities": CAPABILITIES, "serverInfo": SERVER, "instructions": INSTRUCTIONS}
+        return {"protocolVersion": version, **description}
 
     async def discover(self, _params: Params, _request: Request) -> dict[str, Any]:
         """The same, for clients that do not shake hands."""
@@ -169,7 +169,7 @@ def _described(name: str, tool: dict[str, Any]) -> dict[str, Any]:
 
 def _camel(words: dict[str, Any]) -> dict[str, Any]:
     """input_schema is inputSchema."""
-    return {re.sub("_(.)", lambda found: found[1].upper(), word): value for word, value in words.items()}
+    return {re.sub("_(.)", lambda match: match[1].upper(), word): value for word, value in words.items()}
 
 
 def _bound(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -98,8 +98,8 @@ class Pages:
         """Every message after a number, as it comes. A browser that was cut off says where it was."""
         topic_id = request.path_params["topic_id"]
         await _in_thread(partial(self._bus.overview, topic_id))
-        said = request.headers.get("last-event-id") or request.query_params.get("after")
-        after, filters = _number("after", said) or 0, _filters(request)
+        after_text = request.headers.get("last-event-id") or request.query_params.get("after")
+        after, filters = _number("after", after_text) or 0, _filters(request)
         await self._some(topic_id, after, filters, some=1)  # a refusal has no stream: 400 comes before it begins
         return self._stream(self._messages(topic_id, after, filters))
 
@@ -107,15 +107,15 @@ class Pages:
         """Messages that match, fifty a page."""
         query = request.query_params.get("q", "").strip()
         start = min(_number("from", request.query_params.get("from")) or 0, RESULTS_MAX - PAGE_RESULTS)
-        found: dict[str, Any] = {"results": []}
+        answer: dict[str, Any] = {"results": []}
         if query:
             mode = "hybrid" if self._bus.search.has_model() else "fts"
             limit = min(start + PAGE_RESULTS + 1, RESULTS_MAX)
-            found |= await _in_thread(partial(self._bus.messages_search, query, mode=mode, limit=limit))
-        results = found["results"][start:]
+            answer |= await _in_thread(partial(self._bus.messages_search, query, mode=mode, limit=limit))
+        results = answer["results"][start:]
         return await self._page(
             "search.html",
-            **found | {"query": query, "results": results[:PAGE_RESULTS], "start": start},
+            **answer | {"query": query, "results": results[:PAGE_RESULTS], "start": start},
             later=start + PAGE_RESULTS if len(results) > PAGE_RESULTS else None,
         )
 
@@ -149,9 +149,9 @@ class Pages:
             async for _ in self._moments():
                 yield ": still here\n\n"
                 while messages := await self._some(topic_id, after, filters):
-                    for one in messages:
-                        after = one.message["seq"]
-                        yield _event(await self._rendered("message.html", one=one), "message", after)
+                    for entry in messages:
+                        after = entry.message["seq"]
+                        yield _event(await self._rendered("message.html", one=entry), "message", after)
                 aside = await self._rendered("aside.html", **await self._aside(topic_id))
                 if aside != shown:
                     yield _event(aside, "aside")
@@ -201,8 +201,8 @@ class Token:
                 app = Response("Open the address that refbus printed: it holds a token.\n", 403, HEADERS)
         await app(scope, receive, send)
 
-    def _is_right(self, said: str | None) -> bool:
-        return said is not None and secrets.compare_digest(said.encode(), self._token.encode())
+    def _is_right(self, given: str | None) -> bool:
+        return given is not None and secrets.compare_digest(given.encode(), self._token.encode())
 
 
 def make_app(bus: TopicsBus, token: str) -> Starlette:
@@ -266,17 +266,17 @@ async def _in_thread(function: Callable[[], T]) -> T:
 
 def _event(html: str, kind: str, event_id: int | None = None) -> str:
     """One server-sent event. JSON keeps the fragment on one line."""
-    said = f"event: {kind}\ndata: {json.dumps(html)}\n\n"
-    return said if event_id is None else f"id: {event_id}\n{said}"
+    event = f"event: {kind}\ndata: {json.dumps(html)}\n\n"
+    return event if event_id is None else f"id: {event_id}\n{event}"
 
 
-def _number(what: str, said: str | None) -> int | None:
+def _number(what: str, text: str | None) -> int | None:
     """A whole number as an address or a browser says it; None where it is left out."""
-    if not said:
+    if not text:
         return None
-    if not (said.isascii() and said.isdigit() and len(said) < 19):
-        raise InvalidArgument(f"{what} must be a number, not {said!a:.40}")
-    return int(said)
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise InvalidArgument(f"{what} must be a number, not {text!a:.40}")
+    return int(text)
 
 
 def _filters(request: Request) -> Filters:
