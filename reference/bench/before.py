@@ -48,8 +48,8 @@ def works(folder: Path) -> dict[str, Work]:
 
     def poll_and_ack() -> None:
         for _ in range(CALLS):
-            found = worker.poll("bob", 1)["messages"]
-            worker.ack("bob", found[-1]["seq"])
+            messages = worker.poll("bob", 1)["messages"]
+            worker.ack("bob", messages[-1]["seq"])
 
     def claim_and_release() -> None:
         for number in range(CALLS):
@@ -62,9 +62,9 @@ def works(folder: Path) -> dict[str, Work]:
 
     def claim_and_complete() -> None:
         for _ in range(CALLS):
-            (one,) = comms.receive_messages("bob", ["general"], limit=1)["messages"]
-            comms.claim_message(message_id=one["id"], agent_id="bob")
-            comms.complete_message(message_id=one["id"], agent_id="bob")
+            (received,) = comms.receive_messages("bob", ["general"], limit=1)["messages"]
+            comms.claim_message(message_id=received["id"], agent_id="bob")
+            comms.complete_message(message_id=received["id"], agent_id="bob")
 
     def sync() -> None:
         for _ in range(CALLS):
@@ -102,10 +102,10 @@ class Tree:
 
     def _said(self) -> str:
         assert self.process.stdout is not None
-        said = self.process.stdout.readline().strip()
-        if not said:
+        line = self.process.stdout.readline().strip()
+        if not line:
             sys.exit("the process of a tree ended: its reference lacks what is compared")
-        return said
+        return line
 
     def do(self, work: str) -> int:
         """Do CALLS operations."""
@@ -142,7 +142,7 @@ def main() -> int:
     now.close()
     before.close()
     save("before", ratios)
-    worst = max(one["median"] for one in ratios.values())
+    worst = max(figure["median"] for figure in ratios.values())
     print(f"no operation takes more than {AT_MOST} x as long as before: {verdict(worst, AT_MOST, at_least=False)}")
     return 0
 

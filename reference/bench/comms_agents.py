@@ -39,11 +39,11 @@ def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], li
     root = folder / "project"
     root.mkdir()
     try:
-        took_s, told = _play(root, arguments.agents, arguments.messages, parts)
+        took_s, reports = _play(root, arguments.agents, arguments.messages, parts)
     except Stalled as error:
         return {}, [str(error)]
     floor.append(comms_floor.per_s(folder, "send", "claim", "complete"))
-    broken = _judge(root, told, total, parts, arguments.agents)
+    broken = _judge(root, reports, total, parts, arguments.agents)
     figures = _tell(total / took_s, sum(floor) / len(floor), total, took_s)
     if arguments.history:
         broken += _judge_history(folder, arguments.history)
@@ -65,9 +65,9 @@ def _play(root: Path, agents: int, messages: int, parts: Path | None) -> tuple[f
             pipe.send("go")
         _watch(bus, members, agents * messages)
         took_s = time.monotonic() - start
-        told = [pipe.recv() for pipe in pipes]
+        reports = [pipe.recv() for pipe in pipes]
         members.join()
-    return took_s, told
+    return took_s, reports
 
 
 def _watch(bus: CommsBus, members: Crew, total: int) -> None:
@@ -120,12 +120,12 @@ def _recorded(bus: CommsBus, parts: Path | None, number: int) -> Iterator[Call]:
         yield Session(PythonDoor(bus), recorder, process=number, agent=_name(number)).call
 
 
-def _judge(root: Path, told: list[Any], total: int, parts: Path | None, agents: int) -> list[str]:
+def _judge(root: Path, reports: list[Any], total: int, parts: Path | None, agents: int) -> list[str]:
     """The faults, by the agents' reports and by the final state."""
     with CommsBus(root) as bus, _recorded(bus, parts, agents) as call:
         dump = call("dump")
-    sent = {id_: to_agent for agent_sent, _ in told for id_, to_agent in agent_sent.items()}
-    processed = Counter((id_, _name(place)) for place, (_, ids) in enumerate(told) for id_ in ids)
+    sent = {id_: to_agent for agent_sent, _ in reports for id_, to_agent in agent_sent.items()}
+    processed = Counter((id_, _name(place)) for place, (_, ids) in enumerate(reports) for id_ in ids)
     final = {row["id"]: row["status"] for row in dump["messages"]}
     counts = {
         "sent under an id that was given twice": total - len(sent),
@@ -147,8 +147,8 @@ def _judge_history(parts: Path, history: Path) -> list[str]:
     events = merge(sorted(parts.glob("part-*.jsonl")), history)
     print(f"history: {events} events in {history}; the kit's checks judge it", flush=True)
     verdicts = run_checks(scan(history))
-    for one in verdicts:
-        print(f"  {one.check:20} {one.verdict:8} {one.counted} operations {one.reason}")
+    for judged in verdicts:
+        print(f"  {judged.check:20} {judged.verdict:8} {judged.counted} operations {judged.reason}")
     print(f"Spark's word on it: busproof audit {history} --engine both")
     return [] if overall(verdicts) == "valid" else [f"the history is {overall(verdicts)}"]
 

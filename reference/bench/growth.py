@@ -114,17 +114,17 @@ def main() -> int:
         actions = (("publish", publishing), ("poll 100", polling), ("bare insert", bare_publishing))
         for name, action in actions:
             seconds = interleave({"small": action(small), "large": action(large)}, rounds=arguments.rounds)
-            said = ratio(seconds["small"], seconds["large"])  # how many times as long the large one takes
+            times = ratio(seconds["small"], seconds["large"])  # how many times as long the large one takes
             print(
                 f"{name:12}{describe(seconds['small'])['us']:12.1f}{describe(seconds['large'])['us']:12.1f}"
-                f"{said['median']:8.2f} {said['low']:.2f}–{said['high']:.2f}",
+                f"{times['median']:8.2f} {times['low']:.2f}–{times['high']:.2f}",
                 end="",
             )
-            figures.append({"name": name, **said, "bar": BAR})
+            figures.append({"name": name, **times, "bar": BAR})
             if action is bare_publishing:
                 print("  for comparison")
                 continue
-            figures[-1]["verdict"] = verdict(said["median"], BAR, at_least=False)
+            figures[-1]["verdict"] = verdict(times["median"], BAR, at_least=False)
             print(f"  bar {BAR}: {figures[-1]['verdict']}")
         small.close()
         large.close()

@@ -141,14 +141,14 @@ def idle(folder: Path, arguments: argparse.Namespace) -> Found:
     with Store(grown):
         pass
     _grow(grown, arguments.archived)
-    with RelayBus(without) as one, RelayBus(grown) as other:
-        found: dict[str, list[float]] = {"without": [], "with": []}
+    with RelayBus(without) as empty, RelayBus(grown) as other:
+        times_ms: dict[str, list[float]] = {"without": [], "with": []}
         for _ in range(200):
-            for name, bus in (("without", one), ("with", other)):  # in turn: both see the same machine
+            for name, bus in (("without", empty), ("with", other)):  # in turn: both see the same machine
                 began = time.perf_counter()
                 bus.scan()
-                found[name].append((time.perf_counter() - began) * 1e3)
-    medians = {name: statistics.median(times[10:]) for name, times in found.items()}
+                times_ms[name].append((time.perf_counter() - began) * 1e3)
+    medians = {name: statistics.median(times[10:]) for name, times in times_ms.items()}
     ratio = medians["with"] / medians["without"]
     print(f"an idle pass over {arguments.agents} agents: {medians['without']:.2f} ms; {medians['with']:.2f} ms", end="")
     print(f" with {arguments.archived} archived messages (x{ratio:.2f})")

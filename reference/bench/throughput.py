@@ -292,29 +292,29 @@ def main() -> int:
     print(f"{'':32}{'ours µs':>10}{'bare µs':>10}{'ratio':>8}{'middle half':>16}{'bar':>7}")
     for name, bar in (("publish", 0.75), ("publish_many", 0.6), ("poll 100 + ack", 0.6)):
         ours, theirs = bare[name], bare[f"bare {name}"]
-        said = ratio(ours, theirs)
-        bars.append({"name": name, **said, "bar": bar, "verdict": verdict(said["median"], bar)})
+        figure = ratio(ours, theirs)
+        bars.append({"name": name, **figure, "bar": bar, "verdict": verdict(figure["median"], bar)})
         print(
-            f"{name:32}{describe(ours)['us']:10.1f}{describe(theirs)['us']:10.1f}{said['median']:8.2f}"
-            f"{said['low']:9.2f}–{said['high']:.2f}{bar:9.2f}  {bars[-1]['verdict']}"
+            f"{name:32}{describe(ours)['us']:10.1f}{describe(theirs)['us']:10.1f}{figure['median']:8.2f}"
+            f"{figure['low']:9.2f}–{figure['high']:.2f}{bar:9.2f}  {bars[-1]['verdict']}"
         )
-    said = ratio(bare["poll 100 + ack"], bare["the seed's own SQL, poll 100 + ack"])
-    print(f"poll 100 + ack is {said['median']:.1f} × the seed's own SQL at the same place of the same log,")
-    said = ratio(bare["poll 100 + ack"], bare["bare poll 100 + ack as dicts with decoded payloads"])
-    print(f"and {said['median']:.2f} × the fastest SQL where its rows become dicts with decoded payloads, as ours do")
+    figure = ratio(bare["poll 100 + ack"], bare["the seed's own SQL, poll 100 + ack"])
+    print(f"poll 100 + ack is {figure['median']:.1f} × the seed's own SQL at the same place of the same log,")
+    figure = ratio(bare["poll 100 + ack"], bare["bare poll 100 + ack as dicts with decoded payloads"])
+    print(f"and {figure['median']:.2f} × the fastest SQL where its rows become dicts with decoded payloads, as ours do")
     print(f"\n{'publish, read, acknowledge each':32}{'µs':>10}{'middle half':>18}{'a second':>12}")
     for name, seconds in queues.items():
-        said = describe(seconds)
-        print(f"{name:32}{said['us']:10.1f}{said['us_low']:10.1f}–{said['us_high']:.1f}{said['per_s']:13.0f}")
+        figure = describe(seconds)
+        print(f"{name:32}{figure['us']:10.1f}{figure['us_low']:10.1f}–{figure['us_high']:.1f}{figure['per_s']:13.0f}")
     others = ("litequeue", "huey SqliteStorage", "persist-queue SQLiteAckQueue", "simplebroker")
     fastest = min(others, key=lambda name: describe(queues[name])["us"])
     acknowledging = min(("litequeue", "persist-queue SQLiteAckQueue"), key=lambda name: describe(queues[name])["us"])
     print()
     for name, bar in (("refbus, one a transaction", 1.3), (f"refbus, batches of {BATCH}", 5.0)):
         for other, why in ((fastest, "fastest"), (acknowledging, "fastest that acknowledges")):
-            said = ratio(queues[name], queues[other])
-            bars.append({"name": name, **said, "to": other, "bar": bar, "verdict": verdict(said["median"], bar)})
-            print(f"{name}: {said['median']:.2f} × {other} ({why}), bar {bar}: {bars[-1]['verdict']}")
+            figure = ratio(queues[name], queues[other])
+            bars.append({"name": name, **figure, "to": other, "bar": bar, "verdict": verdict(figure["median"], bar)})
+            print(f"{name}: {figure['median']:.2f} × {other} ({why}), bar {bar}: {bars[-1]['verdict']}")
     ceiling = ratio(queues["bare sqlite3, the seed's tables"], queues[fastest])
     print(f"ceiling: bare sqlite3 on the seed's tables is {ceiling['median']:.2f} × {fastest}")
     save("throughput", {"bars": bars, "us": {n: describe(s) for n, s in {**bare, **queues}.items()}})

@@ -28,12 +28,12 @@ def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], li
     with fill(folder / "small", SMALL) as small, fill(folder / "large", arguments.stored) as large:
         seconds = interleave({"small": _round(small), "large": _round(large)}, rounds=arguments.rounds)
         broken = [] if large.verify("round0")["ok"] else ["the record does not verify"]
-    said = ratio(seconds["small"], seconds["large"])
-    told = verdict(said["median"], BAR, at_least=False)
+    figure = ratio(seconds["small"], seconds["large"])
+    word = verdict(figure["median"], BAR, at_least=False)
     us = {name: describe(took)["us"] for name, took in seconds.items()}
     print(f"send, fetch, reply, ack: {us['small']:.0f} µs at {SMALL}, {us['large']:.0f} µs at {arguments.stored}")
-    print(f"{said['median']:.2f} × ({said['low']:.2f}–{said['high']:.2f}), bar {BAR}: {told}")
-    return {"stored": arguments.stored, "us": us, **said, "verdict": told}, broken
+    print(f"{figure['median']:.2f} × ({figure['low']:.2f}–{figure['high']:.2f}), bar {BAR}: {word}")
+    return {"stored": arguments.stored, "us": us, **figure, "verdict": word}, broken
 
 
 def _round(bus: TimelineBus) -> Callable[[], int]:

@@ -35,8 +35,8 @@ def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], li
     broken: list[str] = []
     for backend in arguments.backends:
         with store(folder / backend, backend) as place:
-            figures[backend], found = _play(place, arguments)
-        broken += [f"{backend}: {fault}" for fault in found]
+            figures[backend], faults = _play(place, arguments)
+        broken += [f"{backend}: {fault}" for fault in faults]
         print(f"{backend:8}{arguments.invokes} invokes, {figures[backend]}", flush=True)
     return {"invokes": arguments.invokes, "backends": figures}, broken
 
@@ -116,10 +116,10 @@ def _service(place: str) -> None:
         _work(worker.service(bus, "math", "local", answer))
 
 
-def _work(one: worker.Worker) -> None:
+def _work(member: worker.Worker) -> None:
     while is_wanted():
         with contextlib.suppress(BusError):
-            one.step(1_000)
+            member.step(1_000)
 
 
 def _judge(bus: TimelineBus, invokes: int) -> list[str]:

@@ -41,8 +41,8 @@ def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], li
         cuts = statistics.quantiles([late / 1e6 for late in late_ns], n=100, method="inclusive")
         p50, p95, p99, most = cuts[49], cuts[94], cuts[98], max(late_ns) / 1e6
         figures[backend] = {"p50": p50, "p95": p95, "p99": p99, "max": most}
-        said = f"  bar {BAR_MS:g}: {verdict(p50, BAR_MS, at_least=False)}" if backend == "sqlite" else ""
-        print(f"{backend:8}{p50:9.2f}{p95:9.2f}{p99:9.2f}{most:9.2f}{said}", flush=True)
+        bar = f"  bar {BAR_MS:g}: {verdict(p50, BAR_MS, at_least=False)}" if backend == "sqlite" else ""
+        print(f"{backend:8}{p50:9.2f}{p95:9.2f}{p99:9.2f}{most:9.2f}{bar}", flush=True)
     return {"messages": arguments.messages, "ms": figures}, broken
 
 

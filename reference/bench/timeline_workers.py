@@ -85,11 +85,11 @@ def _work(folder: str, call_s: float, ready: Any, go: Any, done: Any) -> None:
         return ANSWER
 
     with TimelineBus(Path(folder)) as bus:
-        one = worker.Worker(bus, SERVICE, lambda message: (answer(message), None))
+        member = worker.Worker(bus, SERVICE, lambda message: (answer(message), None))
         ready.release()
         go.wait()
         while is_wanted():
             with contextlib.suppress(BusError):
-                if one.step(1_000):
+                if member.step(1_000):
                     with done.get_lock():
                         done.value += 1

@@ -60,7 +60,7 @@ def tokenizers() -> dict[str, Count]:
 
 def exchanges(bus: CommsBus) -> dict[str, tuple[dict[str, Any], list[Any]]]:
     """Type, with or without correlation id → the message as received, and all that is said to handle one message."""
-    found = {}
+    exchange_of = {}
     vote_id = bus.send_message(SENDER, "voters", "vote.initiate", PAYLOADS["vote.initiate"])["message_id"]
     for type_, payload in PAYLOADS.items():
         if type_ == "vote.cast":
@@ -74,19 +74,19 @@ def exchanges(bus: CommsBus) -> dict[str, tuple[dict[str, Any], list[Any]]]:
             claimed = bus.claim_message(**asked)
             completed = bus.complete_message(**asked)
             name = type_ if correlation_id is None else f"{type_} + correlation_id"
-            found[name] = message, [answer, asked, claimed, asked, completed]
-    return found
+            exchange_of[name] = message, [answer, asked, claimed, asked, completed]
+    return exchange_of
 
 
 def main() -> int:
     """Count, print a table, hold the largest against the bar."""
     with tempfile.TemporaryDirectory(prefix="refbus-bench-") as folder, CommsBus(folder) as bus:
-        said = exchanges(bus)
+        handled = exchanges(bus)
     largest = {"envelope": 0, "exchange": 0}
     figures: dict[str, Any] = {}
     for tokenizer, count in tokenizers().items():
         print(f"{tokenizer:36}{'envelope':>10}{'exchange':>10}   tokens beyond the payload")
-        for name, (message, whole) in said.items():
+        for name, (message, whole) in handled.items():
             payload = count(json.dumps(message["payload"]))
             counts = {
                 "envelope": count(json.dumps(message)) - payload,

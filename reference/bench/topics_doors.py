@@ -22,13 +22,13 @@ Reply = dict[str, Any]
 @contextlib.contextmanager
 def door(store: Path) -> Iterator[McpDoor]:
     """One server on the store, and its client."""
-    one = McpDoor(SERVER)
+    mcp = McpDoor(SERVER)
     try:
-        one.get_ready("topics")
-        one.call("open", {"store": str(store)})
-        yield one
+        mcp.get_ready("topics")
+        mcp.call("open", {"store": str(store)})
+        yield mcp
     finally:
-        one.kill()
+        mcp.kill()
 
 
 @contextlib.contextmanager
@@ -38,12 +38,12 @@ def crowd(store: Path, servers: int, topics_each: int, wait_s: int) -> Iterator[
         threads = ends.enter_context(ThreadPoolExecutor(max(1, servers * topics_each)))
         members = Crowd()
         for number in range(servers):
-            members.doors.append(one := ends.enter_context(door(store)))
+            members.doors.append(server := ends.enter_context(door(store)))
             for place in range(topics_each):
                 topic_id = bus.topic_create(f"crowd-{number}-{place}")["topic_id"]
-                one.call("topic_join", {"topic_id": topic_id, "agent_name": "waiter"})
+                server.call("topic_join", {"topic_id": topic_id, "agent_name": "waiter"})
                 sync = {"topic_id": topic_id, "wait_seconds": wait_s}
-                members.waits[topic_id] = threads.submit(one.call, "sync", sync, timeout_s=wait_s + STARTED_S)
+                members.waits[topic_id] = threads.submit(server.call, "sync", sync, timeout_s=wait_s + STARTED_S)
             print(f"\r{number + 1} of {servers} servers ", end="", file=sys.stderr, flush=True)
         print("\r" + " " * 40 + "\r", end="", file=sys.stderr, flush=True)
         # A sync's first transaction touches the cursor; from then on it waits.

@@ -74,10 +74,10 @@ def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], li
     parts = folder if arguments.history else None
     plan = Plan(store, topics, arguments.sessions, own, arguments.outbox, parts)
     try:
-        took_s, told = _play(plan)
+        took_s, replies = _play(plan)
     except Stalled as error:
         return {}, [str(error)]
-    broken = _judge(plan, told) + _judge_file(plan)
+    broken = _judge(plan, replies) + _judge_file(plan)
     if arguments.history:
         broken += _judge_history(plan, arguments.history)
     return _tell(plan, took_s), broken
@@ -99,10 +99,10 @@ def _play(plan: Plan) -> tuple[float, list[list[Told]]]:
         for pipe in pipes:
             pipe.send("go")
         _watch(plan, members)
-        told = [pipe.recv() for pipe in pipes]
+        replies = [pipe.recv() for pipe in pipes]
         took_s = time.monotonic() - start
         members.join()
-    return took_s, told
+    return took_s, replies
 
 
 def _watch(plan: Plan, members: Crew) -> None:
@@ -135,27 +135,27 @@ def _session(number: int, plan: Plan, pipe: Any) -> None:
         pipe.send("ready")
         pipe.recv()
         with ThreadPoolExecutor(len(lanes)) as threads:
-            told = list(threads.map(_lane, *zip(*lanes, strict=True)))
-    pipe.send(told)
+            replies = list(threads.map(_lane, *zip(*lanes, strict=True)))
+    pipe.send(replies)
 
 
 def _lane(call: Any, topic_id: str, name: str, plan: Plan) -> Told:
     """Send an outbox, receive until there is no more, send the next."""
-    told, outboxes = Told(), _outboxes(name, plan)
+    lane, outboxes = Told(), _outboxes(name, plan)
     outbox = next(outboxes)
-    while (outbox or len(told.received) < plan.messages - plan.own) and is_wanted():
+    while (outbox or len(lane.received) < plan.messages - plan.own) and is_wanted():
         try:
             reply = call("sync", topic_id=topic_id, outbox=outbox, wait_seconds=0 if outbox else WAIT_S)
         except Refused as error:
             if error.code != "DB_BUSY":
                 print(f"\n{name} on {topic_id}: {error}", file=sys.stderr)
                 raise
-            told.busy += 1
+            lane.busy += 1
             continue
-        told.sent += [record["message"]["seq"] for record in reply["sent"]]
-        told.received += [message["seq"] for message in reply["received"]]
+        lane.sent += [record["message"]["seq"] for record in reply["sent"]]
+        lane.received += [message["seq"] for message in reply["received"]]
         outbox = [] if reply["has_more"] else next(outboxes, [])
-    return told
+    return lane
 
 
 def _outboxes(name: str, plan: Plan) -> Iterator[list[dict[str, Any]]]:
@@ -185,18 +185,18 @@ def _caller(door: McpDoor, recorder: Recorder | None, process: int, name: str) -
 # -- judging
 
 
-def _judge(plan: Plan, told: list[list[Told]]) -> list[str]:
+def _judge(plan: Plan, replies: list[list[Told]]) -> list[str]:
     """The faults, by the replies to the sessions."""
     every = set(range(1, plan.messages + 1))
     counts = dict.fromkeys(("seqs wrong", "messages lost", "doubled", "of nobody", "out of order", "DB_BUSY"), 0)
-    for lanes in zip(*told, strict=True):  # of one topic
+    for lanes in zip(*replies, strict=True):  # of one topic
         seqs = [seq for lane in lanes for seq in lane.sent]
         counts["seqs wrong"] += len(every.symmetric_difference(seqs)) + len(seqs) - len(set(seqs))
         for lane in lanes:
-            got, due = set(lane.received), every.difference(lane.sent)
-            counts["messages lost"] += len(due - got)
-            counts["of nobody"] += len(got - due)
-            counts["doubled"] += len(lane.received) - len(got)
+            received, due = set(lane.received), every.difference(lane.sent)
+            counts["messages lost"] += len(due - received)
+            counts["of nobody"] += len(received - due)
+            counts["doubled"] += len(lane.received) - len(received)
             counts["out of order"] += lane.received != sorted(lane.received)
             counts["DB_BUSY"] += lane.busy
     return [f"{what}: {count}" for what, count in counts.items() if count]
@@ -231,9 +231,9 @@ def _judge_history(plan: Plan, history: Path) -> list[str]:
     events = merge(sorted(plan.parts.glob("part-*.jsonl")), history)
     print(f"history: {events} events in {history}; the kit's checks judge it", flush=True)
     verdicts = run_checks(scan(history))
-    for one in verdicts:
-        print(f"  {one.check:20} {one.verdict:8} {one.counted} operations {one.reason}")
-        for witness in one.witnesses[:5]:
+    for verdict in verdicts:
+        print(f"  {verdict.check:20} {verdict.verdict:8} {verdict.counted} operations {verdict.reason}")
+        for witness in verdict.witnesses[:5]:
             print(f"    {witness.why} (events {witness.events})")
     return [] if overall(verdicts) == "valid" else [f"the history is {overall(verdicts)}"]
 

@@ -22,15 +22,15 @@ def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], li
     """Ping for a while, then ping through a whole wait."""
     store = folder / "store"
     store.mkdir()
-    with door(store) as one, ThreadPoolExecutor(1) as thread:
-        topic_id = one.call("topic_create", {"name": "lane"})["topic_id"]
-        one.call("topic_join", {"topic_id": topic_id, "agent_name": "bob"})
-        alone = _pings(one, time.monotonic() + min(10, arguments.wait_s))
+    with door(store) as mcp, ThreadPoolExecutor(1) as thread:
+        topic_id = mcp.call("topic_create", {"name": "lane"})["topic_id"]
+        mcp.call("topic_join", {"topic_id": topic_id, "agent_name": "bob"})
+        alone = _pings(mcp, time.monotonic() + min(10, arguments.wait_s))
         print(f"a sync waits for {arguments.wait_s} s; a ping every {EVERY_S * 1000:g} ms", flush=True)
         sync = {"topic_id": topic_id, "wait_seconds": arguments.wait_s}
         start = time.monotonic()
-        waiting = thread.submit(one.call, "sync", sync, timeout_s=arguments.wait_s + 60)
-        during = _pings(one, start + arguments.wait_s - 0.5)
+        waiting = thread.submit(mcp.call, "sync", sync, timeout_s=arguments.wait_s + 60)
+        during = _pings(mcp, start + arguments.wait_s - 0.5)
         broken = ["the sync did not wait"] if waiting.done() else []
         reply = waiting.result()
     if reply["status"] != "timeout":
@@ -38,11 +38,11 @@ def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], li
     return _tell(quantiles(alone), quantiles(during), len(during)), broken
 
 
-def _pings(one: McpDoor, until: float) -> list[int]:
+def _pings(mcp: McpDoor, until: float) -> list[int]:
     took_ns = []
     while time.monotonic() < until:
         asked_ns = time.monotonic_ns()
-        one.call("ping", {})
+        mcp.call("ping", {})
         took_ns.append(time.monotonic_ns() - asked_ns)
         time.sleep(EVERY_S)
     return took_ns

@@ -165,9 +165,9 @@ def _tell(way: str, seconds: dict[str, list[float]]) -> dict[str, Any]:
     figures: dict[str, Any] = {"us": us}
     for of, to, bar in _RATIOS:
         if to in seconds:
-            said = figures[f"{of} to {to}"] = ratio(seconds[to], seconds[of])
-            print(f"  {of} to {to:20}{said['median']:6.2f}  {said['low']:.2f}–{said['high']:.2f}", end="  ")
-            print(f"bar {bar}: {verdict(said['median'], bar, at_least=False)}" if bar else "for comparison")
+            figure = figures[f"{of} to {to}"] = ratio(seconds[to], seconds[of])
+            print(f"  {of} to {to:20}{figure['median']:6.2f}  {figure['low']:.2f}–{figure['high']:.2f}", end="  ")
+            print(f"bar {bar}: {verdict(figure['median'], bar, at_least=False)}" if bar else "for comparison")
     return figures
 
 

@@ -27,8 +27,8 @@ class Agent:
 
     async def join(self, name: str, token: str | None = None) -> Agent:
         self.topic_id = (await self.call("topic_create", name="lane"))["topic_id"]
-        said = await self.call("topic_join", agent_name=name, topic_id=self.topic_id, reclaim_token=token)
-        self.token = said["reclaim_token"]
+        joined = await self.call("topic_join", agent_name=name, topic_id=self.topic_id, reclaim_token=token)
+        self.token = joined["reclaim_token"]
         return self
 
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:

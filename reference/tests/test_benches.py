@@ -44,13 +44,13 @@ def test_nothing_is_lost_doubled_or_stuck(tmp_path: Path, arguments: list[str]) 
     """Exit status 0; speed is not asked for."""
     system, *rest = arguments
     command = [sys.executable, str(BENCH / f"{system}.py"), "--folder", str(tmp_path), *rest]
-    said = tmp_path.with_suffix(".txt")  # no pipe: a process that outlives a killed bench would hold it open
+    output = tmp_path.with_suffix(".txt")  # no pipe: a process that outlives a killed bench would hold it open
     with (
-        said.open("w") as out,
+        output.open("w") as out,
         subprocess.Popen(command, cwd=tmp_path, stdout=out, stderr=out, env=_ENVIRONMENT) as bench,
     ):
         code = _ended(bench, 300)
-    assert code == 0, said.read_text()
+    assert code == 0, output.read_text()
 
 
 def test_a_tree_is_compared_with_another(tmp_path: Path) -> None:

@@ -85,8 +85,8 @@ def test_errors_go_to_stderr_with_their_code(run: Run, tmp_path: Path, capsys: p
         assert f"refbus: {code}: " in capsys.readouterr().err
     (tmp_path / "file").write_text("")
     assert cli.main(["worker", "--store", str(tmp_path / "file"), "publish", "--as", "a", "t"]) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("refbus: IO_ERROR: ") and str(tmp_path / "file") in said
+    errors = capsys.readouterr().err
+    assert errors.startswith("refbus: IO_ERROR: ") and str(tmp_path / "file") in errors
 
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,12 +51,12 @@ def door(store: Path) -> Iterator[Door]:
 
 def test_hello_says_who_answers_and_what_it_can(door: Door) -> None:
     """All that is declared is offered."""
-    said = door.call("hello", protocol=["1", "2"])
-    assert said["protocol"] == "1"
-    assert said["systems"] == ["worker"]
-    assert said["clock"] == "manual"
-    assert said["limits"]["inline_payload_bytes_max"] == 4096
-    assert {"seq", "fencing", "dump", "wait"} <= set(said["features"])
+    hello = door.call("hello", protocol=["1", "2"])
+    assert hello["protocol"] == "1"
+    assert hello["systems"] == ["worker"]
+    assert hello["clock"] == "manual"
+    assert hello["limits"]["inline_payload_bytes_max"] == 4096
+    assert {"seq", "fencing", "dump", "wait"} <= set(hello["features"])
     assert all(hasattr(WorkerBus, method) for method in WorkerBus.METHODS)
 
 

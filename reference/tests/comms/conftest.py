@@ -39,9 +39,9 @@ def bus(open_bus: OpenBus) -> CommsBus:
 def send(bus: CommsBus) -> Callable[..., str]:
     """Sends a note from alice to bob, unless something else is said; its id."""
 
-    def send_(to_agent: str | None = "bob", message_type: str = "note", **said: Any) -> str:
-        said = {"from_agent": "alice", "payload": {}, **said}
-        return str(bus.send_message(to_agent=to_agent, message_type=message_type, **said)["message_id"])
+    def send_(to_agent: str | None = "bob", message_type: str = "note", **fields: Any) -> str:
+        fields = {"from_agent": "alice", "payload": {}, **fields}
+        return str(bus.send_message(to_agent=to_agent, message_type=message_type, **fields)["message_id"])
 
     return send_
 

@@ -49,8 +49,8 @@ def test_every_change_is_recorded(bus: CommsBus, send: Send, clock: Clock, trail
     bus.write_artifact("bob", "t1", {})
     clock.set(T0_MS + 63_000)
     bus.cleanup_expired_messages()
-    told = events(trail)
-    assert [(event["event"], event["message_id"]) for event in told] == [
+    trail_events = events(trail)
+    assert [(event["event"], event["message_id"]) for event in trail_events] == [
         ("sent", sent),
         ("claimed", sent),
         ("completed", sent),
@@ -61,8 +61,8 @@ def test_every_change_is_recorded(bus: CommsBus, send: Send, clock: Clock, trail
         ("artifact", None),
         ("expired", doomed),
     ]
-    assert [event["audit_seq"] for event in told] == list(range(1, len(told) + 1))
-    assert told[0] == {
+    assert [event["audit_seq"] for event in trail_events] == list(range(1, len(trail_events) + 1))
+    assert trail_events[0] == {
         "audit_seq": 1,
         "timestamp": "2026-01-10T14:00:00.000000Z",
         "event": "sent",

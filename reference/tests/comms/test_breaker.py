@@ -114,13 +114,13 @@ def test_a_late_success_decides_nothing(clock: Clock) -> None:
 
 def test_the_bus_plays_a_breaker_event_by_event(bus: CommsBus) -> None:
     """For those who want to compare theirs."""
-    told = [{"at_ms": 0, "event": "failure"}] * 5 + [
+    history = [{"at_ms": 0, "event": "failure"}] * 5 + [
         {"at_ms": 60_000, "event": "call"},
         {"at_ms": 60_001, "event": "call"},
         {"at_ms": 60_002, "event": "call"},
         {"at_ms": 60_003, "event": "success"},
     ]
-    answers = bus.circuit_breaker(told)["answers"]
+    answers = bus.circuit_breaker(history)["answers"]
     assert [answer["state"] for answer in answers] == [
         *["closed"] * 4,
         "open",

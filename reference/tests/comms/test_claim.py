@@ -74,9 +74,9 @@ def test_completing_a_broadcast_needs_a_name(bus: CommsBus, send: Send) -> None:
 def test_what_nobody_claimed_cannot_be_completed(bus: CommsBus, send: Send) -> None:
     """The same goes for another's message, and for one that is not there; all definite."""
     sent = send()
-    for said in ({}, {"agent_id": "bob"}, {"agent_id": "carol"}, {"delivery_count": 1}, {"error": "x"}):
+    for arguments in ({}, {"agent_id": "bob"}, {"agent_id": "carol"}, {"delivery_count": 1}, {"error": "x"}):
         with pytest.raises(NotClaimed) as caught:
-            bus.complete_message(sent, **said)  # type: ignore[arg-type]
+            bus.complete_message(sent, **arguments)  # type: ignore[arg-type]
         assert caught.value.definite
     bus.claim_message("bob", sent)
     for message_id, agent in ((sent, "carol"), ("unknown", None)):
@@ -88,8 +88,8 @@ def test_what_is_done_stays_done(bus: CommsBus, send: Send) -> None:
     """A second completion changes nothing, an error neither (seed: complete_message)."""
     sent = send()
     bus.claim_message("bob", sent)
-    for said in ({}, {}, {"error": "too late"}):
-        assert bus.complete_message(sent, **said) == {"status": "done"}
+    for arguments in ({}, {}, {"error": "too late"}):
+        assert bus.complete_message(sent, **arguments) == {"status": "done"}
     assert shown(bus) == []
     assert bus.claim_message("bob", sent) == {"claimed": False}
     health = bus.get_agent_health("bob")
@@ -139,19 +139,19 @@ def test_of_many_at_once_one_gets_it(bus: CommsBus, send: Send) -> None:
     """Real threads, a connection each (seed: Claim atomicity 100 %)."""
     for _ in range(20):
         sent = send()
-        got: list[bool] = []
+        claimed: list[bool] = []
         gate = threading.Barrier(4)
 
-        def claim(sent: str = sent, got: list[bool] = got, gate: threading.Barrier = gate) -> None:
+        def claim(sent: str = sent, claimed: list[bool] = claimed, gate: threading.Barrier = gate) -> None:
             gate.wait()
-            got.append(bus.claim_message("bob", sent)["claimed"])
+            claimed.append(bus.claim_message("bob", sent)["claimed"])
 
         threads = [threading.Thread(target=claim) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert sorted(got) == [False, False, False, True]
+        assert sorted(claimed) == [False, False, False, True]
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "a\0", None, 5, True])
@@ -161,7 +161,7 @@ def test_bad_arguments_are_refused(bus: CommsBus, send: Send, name: Any) -> None
     before = bus.dump()
     with pytest.raises(InvalidArgument):
         bus.claim_message(name, sent)
-    for said in (
+    for arguments in (
         {"delivery_count": 0},
         {"delivery_count": True},
         {"error": ""},
@@ -171,7 +171,7 @@ def test_bad_arguments_are_refused(bus: CommsBus, send: Send, name: Any) -> None
         {"error": "x" * 65_537},
     ):
         with pytest.raises(InvalidArgument):
-            bus.complete_message(sent, **said)  # type: ignore[arg-type]
+            bus.complete_message(sent, **arguments)  # type: ignore[arg-type]
     assert bus.dump() == before
 
 

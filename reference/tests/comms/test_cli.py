@@ -171,8 +171,8 @@ def test_errors_go_to_stderr_with_their_code(run: Run, tmp_path: Path, capsys: p
         (("--visibility-ms", "0", "dump"), "INVALID_ARGUMENT"),
     ):
         assert cli.main(["comms", "--project", str(tmp_path), *words]) == 1
-        said = capsys.readouterr()
-        assert said.err.startswith(f"refbus: {code}: ") and said.out == ""
+        output = capsys.readouterr()
+        assert output.err.startswith(f"refbus: {code}: ") and output.out == ""
 
 
 def test_a_message_that_was_sent_is_a_success_whatever_becomes_of_the_trail(run: Run, tmp_path: Path) -> None:
@@ -207,14 +207,14 @@ def test_two_processes_ask_and_answer(tmp_path: Path) -> None:
     asker = refbus_process(
         tmp_path, "request", "--as", "alice", "--to", "bob", "--wait", "60", "context.query", '{"query": "q"}'
     )
-    found, _ = refbus_process(tmp_path, "receive", "--as", "bob", "--limit", "1", "--wait", "60").communicate(
+    message_id, _ = refbus_process(tmp_path, "receive", "--as", "bob", "--limit", "1", "--wait", "60").communicate(
         timeout=90
     )
-    answerer = refbus_process(tmp_path, "respond", found.strip(), '{"context": {"branch": "main"}}')
+    answerer = refbus_process(tmp_path, "respond", message_id.strip(), '{"context": {"branch": "main"}}')
     assert json.loads(answerer.communicate(timeout=90)[0]).keys() == {"message_id"}
-    told, errors = asker.communicate(timeout=90)
+    reply, errors = asker.communicate(timeout=90)
     assert (asker.returncode, errors) == (0, "")
-    assert json.loads(told)["payload"] == {"context": {"branch": "main"}}
+    assert json.loads(reply)["payload"] == {"context": {"branch": "main"}}
     assert (tmp_path / ".claude" / "communications" / "messages.db").exists()
 
 

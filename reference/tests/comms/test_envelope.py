@@ -58,18 +58,18 @@ def wide_bus(open_bus: OpenBus) -> CommsBus:
 
 
 @on_one_bus
-@given(said=fields)
-def test_send_takes_exactly_what_validate_message_calls_valid(wide_bus: CommsBus, said: dict[str, Any]) -> None:
+@given(members=fields)
+def test_send_takes_exactly_what_validate_message_calls_valid(wide_bus: CommsBus, members: dict[str, Any]) -> None:
     """One envelope, judged twice (seed: Message Schema Validation; C10, C11). A refusal stores nothing."""
-    envelope = {"id": str(uuid.uuid4()), "version": "1.0", "timestamp": "2026-01-10T14:00:00Z", **said}
+    envelope = {"id": str(uuid.uuid4()), "version": "1.0", "timestamp": "2026-01-10T14:00:00Z", **members}
     valid, _ = validate_message(envelope)
-    arguments = {key: value for key, value in said.items() if key not in ("id", "type")}
+    arguments = {key: value for key, value in members.items() if key not in ("id", "type")}
     wide_bus.store.db.write("DELETE FROM messages")  # ids of earlier examples are free again
     if valid:
-        wide_bus.send_message(message_type=said["type"], message_id=said.get("id"), **arguments)
+        wide_bus.send_message(message_type=members["type"], message_id=members.get("id"), **arguments)
         return
     with pytest.raises(BusError) as caught:
-        wide_bus.send_message(message_type=said["type"], message_id=said.get("id"), **arguments)
+        wide_bus.send_message(message_type=members["type"], message_id=members.get("id"), **arguments)
     assert caught.value.definite
     assert wide_bus.store.db.rows("SELECT * FROM messages") == []
 
@@ -130,12 +130,12 @@ def test_the_seeds_own_example_is_valid(bus: CommsBus) -> None:
 
 def test_all_faults_are_told_not_only_the_first(bus: CommsBus) -> None:
     """A list of errors (seed: validate_message)."""
-    told = bus.validate_message({"version": "2.0", "priority": True, "payload": []})
-    assert not told["valid"]
+    verdict = bus.validate_message({"version": "2.0", "priority": True, "payload": []})
+    assert not verdict["valid"]
     assert [
         f"Missing required field: {field}" for field in REQUIRED if field not in ("version", "priority", "payload")
-    ] == told["errors"][:5]
-    assert told["errors"][5:] == ["priority must be integer", "payload must be object", "Unsupported version: 2.0"]
+    ] == verdict["errors"][:5]
+    assert verdict["errors"][5:] == ["priority must be integer", "payload must be object", "Unsupported version: 2.0"]
     for no_object in (None, [], "x", 1):
         assert bus.validate_message(no_object) == {"valid": False, "errors": ["message must be an object"]}
 

@@ -53,11 +53,11 @@ def test_the_same_message_again_is_the_first_one(bus: CommsBus, send: Send) -> N
 )
 def test_the_same_id_with_other_content_is_a_conflict(bus: CommsBus, send: Send, change: dict[str, Any]) -> None:
     """Definite, and nothing is stored."""
-    said = {"message_id": M1, "payload": {"a": 1}}
-    send(**said)
+    arguments = {"message_id": M1, "payload": {"a": 1}}
+    send(**arguments)
     before = bus.dump()
     with pytest.raises(IdConflict) as caught:
-        send(**{**said, **change})
+        send(**{**arguments, **change})
     assert caught.value.definite
     assert bus.dump() == before
 
@@ -92,12 +92,12 @@ def test_a_message_is_known_wherever_it_is_by_now(
     bus: CommsBus, send: Send, becomes: Callable[[CommsBus, str], None], to_agent: str | None
 ) -> None:
     """A dead letter, cleaned up, put back: a send that is tried again stores nothing (C16)."""
-    said = {"to_agent": to_agent, "message_id": M1, "payload": {"b": 1, "a": 2}}
-    becomes(bus, send(**said))
+    arguments = {"to_agent": to_agent, "message_id": M1, "payload": {"b": 1, "a": 2}}
+    becomes(bus, send(**arguments))
     before = bus.dump()
-    assert send(**{**said, "payload": {"a": 2, "b": 1}}) == M1
+    assert send(**{**arguments, "payload": {"a": 2, "b": 1}}) == M1
     with pytest.raises(IdConflict):
-        send(**{**said, "payload": {"a": 2.0, "b": 1}})
+        send(**{**arguments, "payload": {"a": 2.0, "b": 1}})
     assert bus.dump() == before
 
 
@@ -168,11 +168,11 @@ def test_the_101st_message_at_once_is_refused(bus: CommsBus, send: Send, clock: 
 
 def test_the_bucket_is_the_agents_not_the_process(open_bus: OpenBus) -> None:
     """Two sessions of one agent share it; a clock that steps back fills nothing."""
-    one, other = open_bus(rate_capacity=2), open_bus(rate_capacity=2)
-    one.send_message("alice", "bob", "note", {})
+    first, other = open_bus(rate_capacity=2), open_bus(rate_capacity=2)
+    first.send_message("alice", "bob", "note", {})
     other.send_message("alice", "bob", "note", {})
-    one.store.clock.set(T0_MS - 3_600_000)
-    for bus in (one, other):
+    first.store.clock.set(T0_MS - 3_600_000)
+    for bus in (first, other):
         with pytest.raises(RateLimited):
             bus.send_message("alice", "bob", "note", {})
 

@@ -78,8 +78,8 @@ def test_an_answer_to_another_request_is_not_taken(bus: CommsBus, open_bus: Open
 
 def test_a_response_mirrors_its_request(bus: CommsBus, send: Send) -> None:
     """Sender, channel, priority and correlation id; without one the request's id stands in (seed: send_response)."""
-    for said in ({"correlation_id": "req-001"}, {}):
-        send("bob", channel="urgent", priority=9, message_type="build", **said)
+    for fields in ({"correlation_id": "req-001"}, {}):
+        send("bob", channel="urgent", priority=9, message_type="build", **fields)
     for request in bus.receive_messages("bob", ["urgent"])["messages"]:
         bus.send_response(request, {"ok": True}, artifact_path=".claude/artifacts/bob/t/result.json")
     replies = bus.receive_messages("alice", ["urgent"])["messages"]
@@ -152,8 +152,8 @@ def test_bad_arguments_are_refused(bus: CommsBus, send: Send) -> None:
     ):
         with pytest.raises(InvalidArgument):
             bus.send_response(original, payload, path)  # type: ignore[arg-type]
-    for said in ({"timeout_seconds": -1}, {"timeout_seconds": True}, {"timeout_seconds": 86_401}, {"to_agent": None}):
+    for change in ({"timeout_seconds": -1}, {"timeout_seconds": True}, {"timeout_seconds": 86_401}, {"to_agent": None}):
         with pytest.raises(InvalidArgument):
-            bus.request(**{"from_agent": "alice", "to_agent": "bob", "message_type": "note", "payload": {}, **said})  # type: ignore[arg-type]
+            bus.request(**{"from_agent": "alice", "to_agent": "bob", "message_type": "note", "payload": {}, **change})  # type: ignore[arg-type]
     assert shown(bus, "bob") == [good]
     assert shown(bus, "alice") == []

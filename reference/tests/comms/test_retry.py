@@ -251,7 +251,7 @@ def test_letters_of_one_gone_broadcast_are_kept_beside_each_other(bus: CommsBus,
         assert bus.redrive(f"{sent}:{agent}") == {"redriven": True}
         fail(bus, sent, agent)
     letters = bus.dead_letters()["dead_letters"]
-    assert [(one["id"], one["original_message"]["to_agent"]) for one in letters] == [
+    assert [(letter["id"], letter["original_message"]["to_agent"]) for letter in letters] == [
         (sent, "bob"),
         (f"{sent}:carol", "carol"),
     ]
@@ -314,24 +314,24 @@ class LosesAnswers(Log):
 
     stored: tuple[str, ...] = ()
 
-    def send_message(self, *args: Any, **said: Any) -> Sent:
-        self.stored = (*self.stored, super().send_message(*args, **said)["message_id"])
+    def send_message(self, *args: Any, **fields: Any) -> Sent:
+        self.stored = (*self.stored, super().send_message(*args, **fields)["message_id"])
         if len(self.stored) < 3:
             raise IoError("the answer was lost")
         return {"message_id": self.stored[-1]}
 
 
-@pytest.mark.parametrize("said", [{"message_type": "note", "payload": {}}, {"from_agent": "ann", "x": 1}])
-def test_fields_missing_and_unknown_are_refused_definitely(bus: CommsBus, said: dict[str, Any]) -> None:
+@pytest.mark.parametrize("arguments", [{"message_type": "note", "payload": {}}, {"from_agent": "ann", "x": 1}])
+def test_fields_missing_and_unknown_are_refused_definitely(bus: CommsBus, arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgument):
-        bus.send_with_retry(**said)
+        bus.send_with_retry(**arguments)
 
 
-@pytest.mark.parametrize("said", [{}, {"message_id": None}])
-def test_every_attempt_carries_the_same_id(bus: CommsBus, said: dict[str, Any]) -> None:
+@pytest.mark.parametrize("unknown", [{}, {"message_id": None}])
+def test_every_attempt_carries_the_same_id(bus: CommsBus, unknown: dict[str, Any]) -> None:
     """So that a send whose answer was lost is not doubled."""
     log = bus.retries.log = LosesAnswers(bus.store, bus.audit, bus.presence, bus.rate, bus.votes)
-    sent = bus.send_with_retry(3, 0.0, from_agent="alice", to_agent="bob", message_type="note", payload={}, **said)
+    sent = bus.send_with_retry(3, 0.0, from_agent="alice", to_agent="bob", message_type="note", payload={}, **unknown)
     assert log.stored == (sent["message_id"],) * 3
     assert [message["id"] for message in shown(bus)] == [sent["message_id"]]
 

@@ -41,13 +41,13 @@ sends = st.lists(
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sends, st.lists(st.sampled_from(["general", "urgent"]), max_size=3), st.integers(0, 16))
 def test_the_highest_priority_comes_first_then_the_oldest(
-    open_bus: OpenBus, clock: Clock, said: list[tuple[int, str, str | None, int]], channels: list[str], limit: int
+    open_bus: OpenBus, clock: Clock, messages: list[tuple[int, str, str | None, int]], channels: list[str], limit: int
 ) -> None:
     """priority DESC, timestamp ASC, then the order of sending; across channels, up to the limit (C7)."""
     bus = open_bus(rate_capacity=1e9)
     bus.store.db.write("DELETE FROM messages")
     expected: list[tuple[int, int, int, str]] = []
-    for number, (priority, channel, to_agent, later_ms) in enumerate(said):
+    for number, (priority, channel, to_agent, later_ms) in enumerate(messages):
         clock.set(T0_MS + later_ms)
         sent = bus.send_message("alice", to_agent, "note", {}, channel, priority)["message_id"]
         if channel in channels and to_agent in ("bob", None):
@@ -95,12 +95,14 @@ def test_channels_are_a_list_of_names(bus: CommsBus, channels: Any) -> None:
 
 def test_a_waiting_receive_is_woken_by_a_message(bus: CommsBus, open_bus: OpenBus) -> None:
     """From another thread, long before its time is over: only a missed wake-up would take the 60 s."""
-    got: list[dict[str, Any]] = []
-    waiter = threading.Thread(target=lambda: got.extend(bus.receive_messages("bob", ["general"], 10, 60)["messages"]))
+    received: list[dict[str, Any]] = []
+    waiter = threading.Thread(
+        target=lambda: received.extend(bus.receive_messages("bob", ["general"], 10, 60)["messages"])
+    )
     waiter.start()
     sent = open_bus().send_message("alice", "bob", "note", {"n": 1})["message_id"]
     waiter.join(30)
-    assert [message["id"] for message in got] == [sent]
+    assert [message["id"] for message in received] == [sent]
 
 
 def send_from_elsewhere(project: str) -> None:

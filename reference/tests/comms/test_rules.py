@@ -74,10 +74,10 @@ events = st.lists(st.tuples(st.sampled_from(["call", "success", "failure"]), st.
 
 
 @given(events)
-def test_a_breaker_follows_its_diagram(told: list[tuple[str, int]]) -> None:
+def test_a_breaker_follows_its_diagram(steps: list[tuple[str, int]]) -> None:
     """Only the arrows drawn in kernel/breaker.py exist; while open or half open, at most the probe gets in (C8)."""
     state, failures_in_a_row = Breaker(), 0
-    for event, now_ms in told:
+    for event, now_ms in steps:
         before = state
         if event == "call":
             state, admitted = breaker.admit(before, now_ms)
@@ -161,12 +161,12 @@ def test_the_third_failure_is_the_last_and_each_wait_is_twice_as_long(now_us: in
 
 
 @given(times_us, times_us)
-def test_times_survive_their_text_and_texts_sort_as_times(one: int, other: int) -> None:
+def test_times_survive_their_text_and_texts_sort_as_times(us: int, other: int) -> None:
     """ISO 8601, UTC, microseconds, Z (C7)."""
-    text = iso.text(one)
-    assert iso.parse("it", text) == one
+    text = iso.text(us)
+    assert iso.parse("it", text) == us
     assert len(text) == 27 and text.endswith("Z")
-    assert (text < iso.text(other)) == (one < other)
+    assert (text < iso.text(other)) == (us < other)
 
 
 @given(st.datetimes(timezones=st.timezones()))

@@ -14,14 +14,14 @@ FILES = {path.stem: ast.parse(path.read_text()) for path in FOLDER.glob("*.py")}
 
 def imported(file: str) -> set[str]:
     """The other files of the face that this one imports."""
-    found: set[str] = set()
+    files: set[str] = set()
     for node in ast.walk(FILES[file]):
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             if node.module == "refbus.comms":
-                found |= {name.name for name in node.names}
+                files |= {name.name for name in node.names}
             elif node.module.startswith("refbus.comms."):
-                found.add(node.module.split(".")[2])
-    return found
+                files.add(node.module.split(".")[2])
+    return files
 
 
 @functools.cache

@@ -32,11 +32,11 @@ def test_initialization_makes_the_seeds_tree(store: Path) -> None:
 def test_every_connection_has_the_seeds_pragmas(bus: CommsBus) -> None:
     """WAL, NORMAL, 5000 ms, 64 MB (seed: SQLite Configuration)."""
     connection = bus.store.db.connection()
-    said = {
+    pragmas = {
         name: connection.execute(f"PRAGMA {name}").fetchone()[0]
         for name in ("journal_mode", "synchronous", "busy_timeout", "cache_size")
     }
-    assert said == {"journal_mode": "wal", "synchronous": 1, "busy_timeout": 5000, "cache_size": -64000}
+    assert pragmas == {"journal_mode": "wal", "synchronous": 1, "busy_timeout": 5000, "cache_size": -64000}
 
 
 def test_full_synchronous_is_an_option(open_bus: OpenBus) -> None:
@@ -47,12 +47,12 @@ def test_full_synchronous_is_an_option(open_bus: OpenBus) -> None:
             open_bus(synchronous=wrong)
 
 
-@pytest.mark.parametrize("said", ["1.1", "2.0", "", "1", "\udcff"])
-def test_another_version_is_refused(store: Path, said: str) -> None:
+@pytest.mark.parametrize("version", ["1.1", "2.0", "", "1", "\udcff"])
+def test_another_version_is_refused(store: Path, version: str) -> None:
     """Before anything is touched (seed: protocol_version.txt)."""
     folder = store / ".claude" / "communications"
     folder.mkdir(parents=True)
-    (folder / "protocol_version.txt").write_bytes(said.encode("utf-8", "surrogateescape"))
+    (folder / "protocol_version.txt").write_bytes(version.encode("utf-8", "surrogateescape"))
     with pytest.raises(SchemaMismatch) as caught:
         CommsBus(store)
     assert caught.value.definite

@@ -140,8 +140,8 @@ def test_a_clean_up_makes_pending_what_may_be_claimed(one_bus: CommsBus, given_r
 def test_the_view_of_deliveries_is_the_rule(one_bus: CommsBus, own: Delivery) -> None:
     """may_claim, in SQL."""
     put(one_bus, Rows("bob", "pending", None, None, own))
-    found = one_bus.store.db.row("SELECT claimable_from <= ? FROM claimable_deliveries", (iso.text(NOW_US),))
-    assert bool(found[0]) == delivery.may_claim(own, NOW_US)
+    row = one_bus.store.db.row("SELECT claimable_from <= ? FROM claimable_deliveries", (iso.text(NOW_US),))
+    assert bool(row[0]) == delivery.may_claim(own, NOW_US)
 
 
 @pytest.mark.parametrize(

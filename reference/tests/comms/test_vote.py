@@ -18,15 +18,15 @@ Send = Callable[..., str]
 DEADLINE = "2026-01-10T15:01:00+01:00"  # a minute from then
 
 
-def open_vote(send: Send, **said: Any) -> str:
+def open_vote(send: Send, **fields: Any) -> str:
     """A vote of alice's; its id."""
-    payload = {"topic": "which?", "options": ["tabs", "spaces"], "deadline": DEADLINE, **said}
+    payload = {"topic": "which?", "options": ["tabs", "spaces"], "deadline": DEADLINE, **fields}
     return send(None, "vote.initiate", payload=payload)
 
 
-def cast(send: Send, vote_id: str, agent: str, option: str, **said: Any) -> str:
+def cast(send: Send, vote_id: str, agent: str, option: str, **fields: Any) -> str:
     """One agent's vote."""
-    return send(None, "vote.cast", from_agent=agent, payload={"vote_id": vote_id, "option": option, **said})
+    return send(None, "vote.cast", from_agent=agent, payload={"vote_id": vote_id, "option": option, **fields})
 
 
 def test_votes_are_counted(bus: CommsBus, send: Send) -> None:
@@ -44,9 +44,9 @@ def test_votes_are_counted(bus: CommsBus, send: Send) -> None:
     }
     for agent, option in (("bob", "tabs"), ("carol", "spaces"), ("dave", "tabs"), ("bob", "spaces")):
         cast(send, vote, agent, option, reasoning="because")
-    told = bus.tally(vote)
-    assert told["votes"] == {"bob": "spaces", "carol": "spaces", "dave": "tabs"}
-    assert (told["counts"], told["winners"]) == ({"tabs": 1, "spaces": 2}, ["spaces"])
+    tally = bus.tally(vote)
+    assert tally["votes"] == {"bob": "spaces", "carol": "spaces", "dave": "tabs"}
+    assert (tally["counts"], tally["winners"]) == ({"tabs": 1, "spaces": 2}, ["spaces"])
 
 
 def test_a_tie_has_two_winners(bus: CommsBus, send: Send) -> None:
@@ -77,19 +77,19 @@ def test_a_tally_that_says_closed_has_every_vote_that_was_in_time(
     bus: CommsBus, open_bus: OpenBus, send: Send, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One is cast in time and not yet committed at the deadline: the tally waits for it, and is final."""
-    vote, other, told = open_vote(send), open_bus(), []
+    vote, other, tallies = open_vote(send), open_bus(), []
     has_looked = threading.Event()  # or asks for the lock that the cast holds
 
     def tally() -> None:
         other.store.db.connection().set_trace_callback(lambda sql: sql == "BEGIN IMMEDIATE" and has_looked.set())
-        told.append(other.tally(vote))
+        tallies.append(other.tally(vote))
         has_looked.set()
 
     tallying = threading.Thread(target=tally)
     heed = bus.votes.heed
 
-    def heed_and_be_late(*said: Any) -> None:
-        heed(*said)
+    def heed_and_be_late(*arguments: Any) -> None:
+        heed(*arguments)
         clock.set(T0_MS + 60_000)
         tallying.start()
         assert has_looked.wait(30)
@@ -97,8 +97,8 @@ def test_a_tally_that_says_closed_has_every_vote_that_was_in_time(
     monkeypatch.setattr(bus.votes, "heed", heed_and_be_late)
     cast(send, vote, "bob", "tabs")
     tallying.join(30)
-    assert told == [bus.tally(vote)]
-    assert told[0]["closed"] and told[0]["winners"] == ["tabs"]
+    assert tallies == [bus.tally(vote)]
+    assert tallies[0]["closed"] and tallies[0]["winners"] == ["tabs"]
 
 
 def test_a_vote_outlives_its_messages(bus: CommsBus, send: Send, clock: Clock) -> None:
@@ -111,7 +111,7 @@ def test_a_vote_outlives_its_messages(bus: CommsBus, send: Send, clock: Clock) -
 
 
 @pytest.mark.parametrize(
-    "said",
+    "fields",
     [
         {"options": ["one"]},
         {"options": []},
@@ -123,10 +123,10 @@ def test_a_vote_outlives_its_messages(bus: CommsBus, send: Send, clock: Clock) -
         {"deadline": "later"},
     ],
 )
-def test_what_is_no_vote_is_not_opened(bus: CommsBus, send: Send, said: dict[str, Any]) -> None:
+def test_what_is_no_vote_is_not_opened(bus: CommsBus, send: Send, fields: dict[str, Any]) -> None:
     """Two options, all different; a deadline that tells its zone and has not passed."""
     with pytest.raises(InvalidArgument):
-        open_vote(send, **said)
+        open_vote(send, **fields)
     assert bus.dump()["messages"] == []
 
 

@@ -102,9 +102,9 @@ class Bender:
             yield "open", {"options": step.params.get("options", {})}
         elif step.do == "clock":
             yield "clock.set", step.params
-        for one in (step, *step.calls):
-            if one.method in self._methods:
-                yield one.method, self._plain(one.params)
+        for call in (step, *step.calls):
+            if call.method in self._methods:
+                yield call.method, self._plain(call.params)
 
     def _plain(self, value: Any) -> Any:
         """Parameters with something of this run where the program refers to something of its own."""

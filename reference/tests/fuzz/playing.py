@@ -148,16 +148,16 @@ def _exchange_mcp(child: Child, line: bytes) -> dict[str, Any]:
     id_ = _id_of(line)
     child.write_line(line, ANSWER_S)
     child.write_line(b'{"jsonrpc": "2.0", "id": "%s", "method": "ping"}' % PING_ID.encode(), ANSWER_S)
-    found: dict[str, Any] | None = None
+    reply: dict[str, Any] | None = None
     is_alive = False
-    while not is_alive or (id_ is not None and found is None):
+    while not is_alive or (id_ is not None and reply is None):
         answer = _object(child.read_line(f"{line[:500]!r}", ANSWER_S))
         if answer["id"] == PING_ID:
             is_alive = True
         else:
-            assert answer["id"] == id_ and found is None, (answer, line)
-            found = answer
-    return found or {"result": {}}
+            assert answer["id"] == id_ and reply is None, (answer, line)
+            reply = answer
+    return reply or {"result": {}}
 
 
 def _id_of(line: bytes) -> Any:

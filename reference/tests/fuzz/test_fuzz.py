@@ -51,7 +51,7 @@ serve({{"worker": Faulty}})
 
 
 @pytest.mark.parametrize(
-    ("fault", "found"),
+    ("fault", "expected"),
     [
         ("time.sleep(600)", Lost),
         ("raise RuntimeError", Fault),
@@ -60,10 +60,10 @@ serve({{"worker": Faulty}})
     ],
 )
 def test_a_bus_that_hangs_breaks_or_stores_what_it_refuses_is_found(
-    fault: str, found: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fault: str, expected: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each is one method gone wrong."""
     if fault == "time.sleep(600)":
         monkeypatch.setattr(playing, "ANSWER_S", 5.0)
-    with pytest.raises(found):
+    with pytest.raises(expected):
         stdio("worker", 5000, "1", tmp_path, ("-c", FAULTY.format(fault)))

@@ -51,8 +51,8 @@ def test_a_forked_child_gets_its_own_connection(bus: WorkerBus) -> None:
         try:
             is_apart = not bus.db._open
             bus.publish("child", {"type": "t"})
-            found = bus.poll("bob", wait_ms=1)["messages"]
-            code = 0 if is_apart and len(found) == 2 and not bus.poll("nobody" * 9, limit=0)["messages"] else 2
+            messages = bus.poll("bob", wait_ms=1)["messages"]
+            code = 0 if is_apart and len(messages) == 2 and not bus.poll("nobody" * 9, limit=0)["messages"] else 2
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -20,7 +20,7 @@ values = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max
 bodies = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 hashes = st.integers(0, 2**256 - 1).map(lambda number: f"sha256:{number:064x}")
 names = st.from_regex(r"\AX[A-Z0-9_-]{0,8}\Z")
-others = st.dictionaries(names, values, max_size=4).map(lambda found: tuple(found.items()))
+others = st.dictionaries(names, values, max_size=4).map(lambda pairs: tuple(pairs.items()))
 messages = st.builds(
     Message,
     to=values,
@@ -56,7 +56,7 @@ lines = st.sampled_from(
         "# c",
     ]
 )
-nearly = st.lists(lines, max_size=6).map(lambda found: "\n".join(found).encode()) | st.binary(max_size=60)
+nearly = st.lists(lines, max_size=6).map(lambda parts: "\n".join(parts).encode()) | st.binary(max_size=60)
 stats = st.builds(Stat, st.integers(0, 200), st.integers(NOW - 10_000 * MS, NOW + 10_000 * MS), st.integers(1, 3))
 
 
@@ -95,11 +95,11 @@ def test_what_is_cut_off_is_never_another_message_with_other_headers(message: Me
     data = msgfile.format(message)
     part = data[: min(at, len(data) - 1)]
     try:
-        found = parse(part)
+        cut = parse(part)
     except FormatError:
         pass
     else:
-        assert message.body.startswith(found.body) and found._replace(body=message.body) == message
+        assert message.body.startswith(cut.body) and cut._replace(body=message.body) == message
     summed = msgfile.format(message._replace(checksum=msgfile.checksum_of(message.body)))
     with pytest.raises(FormatError):
         parse(summed[: min(at, len(summed) - 1)])
@@ -110,18 +110,18 @@ def test_a_file_is_believed_only_when_it_has_settled_and_stood_still(
     data: bytes, before: Stat, after: Stat, unchanged_ms: int
 ) -> None:
     """Changed or young: wait. Old and bad: malformed. Too large: whatever it says."""
-    found = judge(data, before, after, NOW, unchanged_ms * MS, bytes_max=100)
+    judged = judge(data, before, after, NOW, unchanged_ms * MS, bytes_max=100)
     age = msgfile.age_ns(before, NOW, unchanged_ms * MS)
     if before != after or age < 100 * MS:
-        assert isinstance(found, Wait)
+        assert isinstance(judged, Wait)
     elif before.size > 100:
-        assert isinstance(found, Malformed) and found.reason == "too_large"
+        assert isinstance(judged, Malformed) and judged.reason == "too_large"
     elif len(data) != before.size:
-        assert isinstance(found, Wait)
-    elif isinstance(found, Message):
-        assert found == parse(data)
+        assert isinstance(judged, Wait)
+    elif isinstance(judged, Message):
+        assert judged == parse(data)
     else:
-        assert isinstance(found, Wait if age < 5_000 * MS else Malformed)
+        assert isinstance(judged, Wait if age < 5_000 * MS else Malformed)
 
 
 @given(stats, st.integers(0, 10**6))

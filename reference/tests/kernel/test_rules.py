@@ -106,10 +106,10 @@ def test_thresholds_are_exact(age_ms: int, state: str) -> None:
 def test_the_pause_between_polls_stays_between_200_ms_and_2_s(polls: list[bool]) -> None:
     """And is short again after every message."""
     interval_ms = retry.POLL_ACTIVE_MS
-    for found in polls:
-        interval_ms = retry.next_poll_ms(interval_ms, found)
+    for has_messages in polls:
+        interval_ms = retry.next_poll_ms(interval_ms, has_messages)
         assert 200 <= interval_ms <= 2000
-        assert not found or interval_ms == 200
+        assert not has_messages or interval_ms == 200
 
 
 @given(st.integers(1, 100), st.floats(0, 1, exclude_max=True))

@@ -114,16 +114,16 @@ def test_a_wait_ends_without_a_commit_for_a_routine_look(folder: Path, monkeypat
 def test_waiters_are_kept_and_not_shared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between readers at the same time, or between parent and child."""
     waiters = Waiters(folder, "log", unchanged)
-    with waiters.borrow() as one, waiters.borrow() as two:
-        assert one is not two
+    with waiters.borrow() as first, waiters.borrow() as two:
+        assert first is not two
     with waiters.borrow() as again:
-        assert again in (one, two)
+        assert again in (first, two)
     pid = os.getpid()
     with monkeypatch.context() as patch:
         patch.setattr(wake.os, "getpid", lambda: pid + 1)
         with waiters.borrow() as childs:
-            assert childs not in (one, two)
-    for waiter in (one, two):
+            assert childs not in (first, two)
+    for waiter in (first, two):
         waiter.close()
     waiters.close()
 

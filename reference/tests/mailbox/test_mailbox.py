@@ -190,18 +190,18 @@ def test_a_waiting_receive_ends_with_the_message(bus: MailboxBus) -> None:
 
 def test_senders_at_once_lose_nothing(tmp_path: Path) -> None:
     """Eight threads on two open stores, while the reader acks."""
-    with MailboxBus(tmp_path) as one, MailboxBus(tmp_path) as other:
-        joined(one)
+    with MailboxBus(tmp_path) as first, MailboxBus(tmp_path) as other:
+        joined(first)
 
         def send(number: int) -> None:
             for count in range(10):
-                (one, other)[number % 2].send(f"a{number}", f"{number} {count}", "bob")
+                (first, other)[number % 2].send(f"a{number}", f"{number} {count}", "bob")
 
         threads = [threading.Thread(target=send, args=(number,)) for number in range(8)]
         for thread in threads:
             thread.start()
         seen: list[str] = []
-        while any(thread.is_alive() for thread in threads) or one.receive("bob")["messages"]:
+        while any(thread.is_alive() for thread in threads) or first.receive("bob")["messages"]:
             messages = other.receive("bob")["messages"]
             seen += [message["body"] for message in messages]
             other.ack("bob", [message["id"] for message in messages])

@@ -112,11 +112,11 @@ def events(bus: RelayBus) -> list[tuple[str, str]]:
 def started(root: Path) -> list[int]:
     """Live processes that were started for agents of this folder, or of one below it."""
     return [
-        found.pid
-        for found in process.living()
-        if (of := process.variable(found.pid, "AGENT_RELAY_DIR")) is not None
+        agent.pid
+        for agent in process.living()
+        if (of := process.variable(agent.pid, "AGENT_RELAY_DIR")) is not None
         and Path(of).is_relative_to(root)
-        and found.pid != os.getpid()
+        and agent.pid != os.getpid()
     ]
 
 

@@ -52,10 +52,10 @@ def every_point(
 
 def take(agents: Agents) -> Counter[str]:
     """The messages in the inboxes, whole, are read and removed by their readers."""
-    found = Counter(f"{agent}: {body}" for agent in ("ann", "bob", "cid") for body in agents.bodies(agent))
+    taken = Counter(f"{agent}: {body}" for agent in ("ann", "bob", "cid") for body in agents.bodies(agent))
     for path in agents.root.glob("agents/*/inbox/*.msg"):
         path.unlink()
-    return found
+    return taken
 
 
 @STEPS

@@ -72,7 +72,7 @@ def test_an_attachment_is_held_against_its_name(relay: RelayBus, agents: Agents,
     relay.scan()
     errors = [(rows(relay)[id_]["last_error"] or "").split(":")[0] for id_ in sent]
     assert errors == ["", "attachment_corrupt", "attachment_corrupt", "attachment_corrupt", "attachment_missing"]
-    assert [found.attachment for _, _, found in agents.inbox("ann")] == [good]
+    assert [passed_on.attachment for _, _, passed_on in agents.inbox("ann")] == [good]
 
 
 def test_an_attachment_is_stored_once(agents: Agents) -> None:
@@ -363,7 +363,7 @@ def test_an_inbox_shows_what_can_be_read(open_relay: OpenRelay, agents: Agents, 
     open_relay(message_bytes_max=8 << 20).scan()
     (store / "agents" / "bob" / "inbox" / agents.name()).write_text("no message")
     mailbox = Mailbox(store, "bob")
-    assert [len(one["body"]) for one in mailbox.receive(take=True)] == [3 << 20]
+    assert [len(received["body"]) for received in mailbox.receive(take=True)] == [3 << 20]
     assert mailbox.receive() == []
     assert len(list((store / "agents" / "bob" / "inbox").iterdir())) == 1
 

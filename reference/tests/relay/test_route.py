@@ -150,8 +150,8 @@ def test_nobody_is_waited_for_for_ever(relay: RelayBus, agents: Agents, clock: C
     for wait_ms in (0, 1_000, 2_000, 4_000, 8_000):
         clock.set(clock.now_ms() + wait_ms)
         relay.scan()
-    found = [rows(relay)[id_] for id_ in sent]
-    assert [(row["status"], row["retry_count"], row["last_error"]) for row in found] == [
+    failed = [rows(relay)[id_] for id_ in sent]
+    assert [(row["status"], row["retry_count"], row["last_error"]) for row in failed] == [
         ("failed", 4, "unknown_agent: nobody"),
         ("failed", 4, "no_lead"),
     ]

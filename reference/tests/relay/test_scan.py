@@ -151,7 +151,7 @@ def test_what_is_no_message_ends_in_a_row_after_five_seconds(
     assert relay.scan() == {"discovered": 1, "completed": 0, "failed": 1, "retried": 0, "refused": 0}
     (row,) = rows(relay).values()
     assert (row["status"], row["last_error"], row["retry_count"], row["target"]) == ("failed", reason, 0, None)
-    assert [found.read_bytes() for found in agents.root.glob("archive/*/ann/*")] == [data]
+    assert [archived.read_bytes() for archived in agents.root.glob("archive/*/ann/*")] == [data]
     assert not path.exists()
 
 
@@ -235,8 +235,8 @@ def test_what_is_no_plain_file_stays_where_it_is(
         return
     assert relay.scan()["refused"] == 1
     assert relay.scan()["refused"] == 0
-    ((found, path),) = events(relay)
-    assert (found, os.path.lexists(agents.root / path)) == (event, True)
+    ((refusal, path),) = events(relay)
+    assert (refusal, os.path.lexists(agents.root / path)) == (event, True)
     assert rows(relay) == {} and agents.inbox("ann") == [] and outside.read_bytes() == GOOD
 
 
@@ -570,9 +570,9 @@ def test_every_file_ends_once(
         for wait_ms in (100, 1_000, 2_000, 4_000):
             clock.set(clock.now_ms() + wait_ms)
             relay.scan()
-        found = rows(relay)
-        statuses = {row["status"] for row in found.values()}
-    assert len(found) == len(files) and statuses <= {"archived", "failed"}
+        ledger = rows(relay)
+        statuses = {row["status"] for row in ledger.values()}
+    assert len(ledger) == len(files) and statuses <= {"archived", "failed"}
     expected = sorted(
         (agent, str(number))
         for number, (sender, to, _, _) in enumerate(files)

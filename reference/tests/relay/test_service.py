@@ -70,10 +70,10 @@ def start(root: Path) -> Iterator[Start]:
 def eventually(look: Callable[[], Any]) -> Any:
     """The finding, once there is one."""
     deadline = time.monotonic() + PATIENCE_S
-    while not (found := look()):
+    while not (finding := look()):
         assert time.monotonic() < deadline, "it did not come"
         time.sleep(0.01)
-    return found
+    return finding
 
 
 def test_a_conversation_by_hand(run: Run) -> None:
@@ -191,15 +191,15 @@ def test_monitors_are_answered_on_this_machine_alone(run: Run, start: Start, roo
     """Metrics as text of Prometheus, health as JSON; off unless a port is asked for."""
     process = start("--port", "0")
     assert process.stdout is not None
-    said = json.loads(process.stdout.readline())
+    ports = json.loads(process.stdout.readline())
     run("send", "--as", "bob", "--to", "bob", "hello")
-    text = eventually(lambda: (found := _get(said["metrics"])) and 'outcome="completed"} 1.0' in found and found)
+    text = eventually(lambda: (metrics := _get(ports["metrics"])) and 'outcome="completed"} 1.0' in metrics and metrics)
     assert "relay_queue_depth" in text and "relay_processing_seconds_count 1.0" in text
-    assert json.loads(_get(said["health"]))["status"] == "ok"
+    assert json.loads(_get(ports["health"]))["status"] == "ok"
     with pytest.raises(urllib.error.HTTPError) as refused:
-        _get(said["health"] + "x")
+        _get(ports["health"] + "x")
     refused.value.close()  # it holds the answer's file
-    port = int(said["health"].split(":")[2].split("/")[0])
+    port = int(ports["health"].split(":")[2].split("/")[0])
     others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)} - {"127.0.0.1"}
     for address in others:
         with socket.socket() as caller:
@@ -217,8 +217,8 @@ def test_the_shell_agent_needs_nothing_but_the_folder(run: Run, start: Start, ro
     (root / "config.json").write_text(json.dumps({"lead": "boss"}))
     (root / "agents" / "boss").mkdir(parents=True)
     env = {"HOME": str(root.parent), "PATH": os.environ["PATH"], "AGENT_RELAY_NAME": "sheila"}
-    said = subprocess.run(["bash", str(AGENT)], env=env, check=True, capture_output=True, text=True).stdout
-    name = said.removeprefix("sent ").strip()
+    output = subprocess.run(["bash", str(AGENT)], env=env, check=True, capture_output=True, text=True).stdout
+    name = output.removeprefix("sent ").strip()
     assert (
         root / "agents" / "sheila" / "outbox" / name
     ).read_text() == "TO: Lead\n\nACK: task received and understood.\n"
@@ -230,8 +230,8 @@ def test_the_shell_agent_needs_nothing_but_the_folder(run: Run, start: Start, ro
     inbox = root / "agents" / "sheila" / "inbox"
     eventually(lambda: list(inbox.glob("*.msg")))
     words = ["bash", str(AGENT), "boss", "thanks"]
-    said = subprocess.run(words, env=env, check=True, capture_output=True, text=True).stdout
-    assert said.endswith("TO: sheila\n\nwell done") and list(inbox.iterdir()) == []
+    output = subprocess.run(words, env=env, check=True, capture_output=True, text=True).stdout
+    assert output.endswith("TO: sheila\n\nwell done") and list(inbox.iterdir()) == []
 
 
 @pytest.mark.parametrize("last", [300, pytest.param(1_000, marks=pytest.mark.nightly)])

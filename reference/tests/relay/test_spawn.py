@@ -147,8 +147,8 @@ def test_what_is_not_allowed_is_not_run(relay: RelayBus, agents: Agents, tmp_pat
     """And leaves no agent behind."""
     (tmp_path / "project2").mkdir()
     (tmp_path / "project" / "out").symlink_to(tmp_path / "project2")
-    found = ask(agents, relay, body.format(tmp_path))
-    assert found is not None and found.startswith(error)
+    error_text = ask(agents, relay, body.format(tmp_path))
+    assert error_text is not None and error_text.startswith(error)
     assert [row["name"] for row in relay.dump()["agents"]] == ["boss"]
 
 
@@ -238,11 +238,11 @@ words = st.text(st.characters(exclude_categories=["Cc", "Cs", "Z"]))
 
 
 @given(st.dictionaries(st.sampled_from(["NAME", "CLI", "ENV"]), words, min_size=1), st.text("ab\n :"))
-def test_fields_are_read_as_they_are_written(said: dict[str, str], prompt: str) -> None:
+def test_fields_are_read_as_they_are_written(short: dict[str, str], prompt: str) -> None:
     """The last one may have lines of its own."""
-    body = "".join(f"{key}: {value}\n" for key, value in said.items()) + f"PROMPT: {prompt}"
-    found = fields.read(body, ("NAME", "CLI", "ENV", "PROMPT"), long="PROMPT")
-    assert found == said | {"PROMPT": prompt.strip()}
+    body = "".join(f"{key}: {value}\n" for key, value in short.items()) + f"PROMPT: {prompt}"
+    parsed = fields.read(body, ("NAME", "CLI", "ENV", "PROMPT"), long="PROMPT")
+    assert parsed == short | {"PROMPT": prompt.strip()}
 
 
 def test_a_line_of_a_prompt_cannot_be_another_field() -> None:
@@ -257,15 +257,15 @@ def test_what_takes_no_signal_from_this_user_is_not_waited_for(monkeypatch: pyte
     """As an agent that has become another user by sudo: nobody here can end it, and a release must end."""
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
     kill = os.kill
-    found = process.find(child.pid)
-    assert found is not None
+    running = process.find(child.pid)
+    assert running is not None
 
     def denied(_pid: int, _number: int) -> None:
         raise PermissionError(errno.EPERM, "not permitted")
 
     try:
         monkeypatch.setattr(os, "kill", denied)
-        Processes().end([Target(child.pid, found.started, "0" * 32)], grace_ms=100)
+        Processes().end([Target(child.pid, running.started, "0" * 32)], grace_ms=100)
         assert child.poll() is None
     finally:
         monkeypatch.undo()

@@ -90,10 +90,10 @@ def test_a_message_that_the_disk_does_not_give_again_waits(relay: RelayBus, agen
 def test_an_attachment_that_the_disk_does_not_give_is_not_corrupt(relay: RelayBus, agents: Agents, call: str) -> None:
     """Its message waits for it."""
     agents.join("bob")
-    told = attached(agents, b"large")
-    agents.send("ann", "bob", "with", attachment=f"sha256:{told.name}")
+    path = attached(agents, b"large")
+    agents.send("ann", "bob", "with", attachment=f"sha256:{path.name}")
     agents.send("ann", "bob", "without")
-    with broken(call, told):
+    with broken(call, path):
         for arrived in ([], ["without"]):
             with pytest.raises(IoError):
                 relay.scan()
@@ -246,15 +246,15 @@ def test_what_is_forbidden_is_told_once_and_forgotten(
 @contextlib.contextmanager
 def synced(root: Path) -> Iterator[list[str]]:
     """The folders below the root that are synced meanwhile."""
-    whole, found = os.fsync, []
+    whole, folders = os.fsync, []
 
     def notes(fd: int) -> None:
         whole(fd)
-        found.append(os.path.relpath(os.readlink(f"/proc/self/fd/{fd}"), root))
+        folders.append(os.path.relpath(os.readlink(f"/proc/self/fd/{fd}"), root))
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(os, "fsync", notes)
-        yield found
+        yield folders
 
 
 @pytest.mark.parametrize("is_restarted", [True, False])

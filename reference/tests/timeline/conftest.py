@@ -62,19 +62,19 @@ def bus(open_bus: OpenBus) -> TimelineBus:
     return open_bus()
 
 
-def invoke(timeline: str = "main", submission: str = "s1", **said: Any) -> dict[str, Any]:
+def invoke(timeline: str = "main", submission: str = "s1", **more: Any) -> dict[str, Any]:
     """A key to submit with."""
     key = {"type": "invoke", "timeline": timeline, "submission": submission}
-    return {**key, "harness": "cli", "runtime": "local", "agent": "ada", **said}
+    return {**key, "harness": "cli", "runtime": "local", "agent": "ada", **more}
 
 
-def request(timeline: str = "main", submission: str = "s1", **said: Any) -> dict[str, Any]:
+def request(timeline: str = "main", submission: str = "s1", **more: Any) -> dict[str, Any]:
     """A key to call a service with."""
     key = {"type": "request", "timeline": timeline, "submission": submission, "agent": "ada", "service": "infer"}
-    return {**key, "backend": "ollama", "operation": "chat", "sequence": 1, **said}
+    return {**key, "backend": "ollama", "operation": "chat", "sequence": 1, **more}
 
 
-def delegation(timeline: str = "main", submission: str = "s1", **said: Any) -> dict[str, Any]:
+def delegation(timeline: str = "main", submission: str = "s1", **more: Any) -> dict[str, Any]:
     """A key to delegate with."""
     key = {"type": "delegate", "timeline": timeline, "submission": submission, "caller": "ada", "target": "bob"}
-    return {**key, **said}
+    return {**key, **more}

@@ -49,9 +49,9 @@ def test_a_command_answers_as_a_worker(run: Run, store: Path) -> None:
     words = ["timeline", "--store", str(store), "work", "--once", "request", "service=infer"]
     worker = threading.Thread(target=cli.main, args=([*words, "--", sys.executable, "-c", ANSWER],))
     worker.start()
-    found = run("call", "--agent", "ada", "--submission", "s1", "infer", "ollama", "chat", "[1]")
+    lines = run("call", "--agent", "ada", "--submission", "s1", "infer", "ollama", "chat", "[1]")
     worker.join()
-    assert [line["payload"] for line in found if "payload" in line] == [{"got": [1]}]
+    assert [line["payload"] for line in lines if "payload" in line] == [{"got": [1]}]
 
 
 def test_calls_of_all_three_kinds_time_out(run: Run, capsys: pytest.CaptureFixture[str]) -> None:

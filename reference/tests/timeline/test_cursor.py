@@ -25,11 +25,11 @@ NOBODYS = "$JS.ACK.VLINDER.nobody.1.1.1.1.0"  # well formed; of a consumer that 
 
 def test_each_message_goes_to_one_worker_of_a_type(open_bus: OpenBus) -> None:
     """Oldest first, over all timelines and submissions."""
-    one, other = open_bus(), open_bus()
-    sent = [one.send(request(f"t{n % 3}", f"s{n}", sequence=n))["subject"] for n in range(6)]
-    taken = [(one if n % 2 else other).fetch(OLLAMA)["message"] for n in range(6)]
+    first, other = open_bus(), open_bus()
+    sent = [first.send(request(f"t{n % 3}", f"s{n}", sequence=n))["subject"] for n in range(6)]
+    taken = [(first if n % 2 else other).fetch(OLLAMA)["message"] for n in range(6)]
     assert [message["subject"] for message in taken if message] == sent
-    assert one.fetch(OLLAMA)["message"] is None
+    assert first.fetch(OLLAMA)["message"] is None
 
 
 def test_a_worker_gets_only_what_its_filter_means(bus: TimelineBus) -> None:

@@ -94,8 +94,8 @@ def many(*makers: Callable[[Dice], Any]) -> Callable[[Callable[..., None]], Any]
 
 def partly(dice: Dice, key: Key) -> filters.Filter:
     """A filter that means the key: any of its dimensions left free."""
-    said = {name: value for name, value in keys.as_dict(key).items() if name == "type" or dice.random() < 0.5}
-    return filters.from_dict(said, a_nonce(dice))
+    wanted = {name: value for name, value in keys.as_dict(key).items() if name == "type" or dice.random() < 0.5}
+    return filters.from_dict(wanted, a_nonce(dice))
 
 
 def itself(dice: Dice) -> Dice:
@@ -105,10 +105,10 @@ def itself(dice: Dice) -> Dice:
 
 def is_matched(pattern: str, subject: str) -> bool:
     """NATS' own rule, said again: `*` is one token, `>` is one or more at the end."""
-    wanted, found = pattern.split("."), subject.split(".")
+    wanted, tokens = pattern.split("."), subject.split(".")
     if wanted[-1] == ">":
-        wanted, found = wanted[:-1], found[: len(wanted) - 1] if len(found) >= len(wanted) else ["no"]
-    return len(wanted) == len(found) and all(w in ("*", f) for w, f in zip(wanted, found, strict=True))
+        wanted, tokens = wanted[:-1], tokens[: len(wanted) - 1] if len(tokens) >= len(wanted) else ["no"]
+    return len(wanted) == len(tokens) and all(w in ("*", f) for w, f in zip(wanted, tokens, strict=True))
 
 
 @many(a_key)
@@ -142,11 +142,11 @@ def test_changing_any_dimension_changes_key_subject_and_consumer(key: Key, dice:
 
 
 @many(a_key, a_key)
-def test_keys_are_equal_exactly_where_type_and_dimensions_are(one: Key, other: Key) -> None:
+def test_keys_are_equal_exactly_where_type_and_dimensions_are(first_key: Key, other: Key) -> None:
     """A complete and a delegation with the same fields are two keys."""
-    alike = type(one) is type(other) and keys.as_dict(one) == keys.as_dict(other)
-    assert (one == other) is alike
-    assert (keys.subject(one) == keys.subject(other)) is alike
+    alike = type(first_key) is type(other) and keys.as_dict(first_key) == keys.as_dict(other)
+    assert (first_key == other) is alike
+    assert (keys.subject(first_key) == keys.subject(other)) is alike
 
 
 @many(a_key, a_key, itself)
@@ -161,9 +161,9 @@ def test_no_subject_is_matched_by_a_filter_meant_for_another(key: Key, other: Ke
 
 
 @many(a_key, a_key, itself)
-def test_two_filters_share_a_consumer_only_if_they_are_one(one: Key, other: Key, dice: Dice) -> None:
+def test_two_filters_share_a_consumer_only_if_they_are_one(key: Key, other: Key, dice: Dice) -> None:
     """Filter and group both tell; a name is one that a server takes."""
-    first, second = partly(dice, one), partly(dice, dice.choice([one, other]))
+    first, second = partly(dice, key), partly(dice, dice.choice([key, other]))
     assert (first.consumer == second.consumer) is (first == second)
     assert len(first.consumer) <= 255 and not set(" .*>/\\\t\n") & set(first.consumer) and first.consumer.isascii()
 

@@ -21,7 +21,7 @@ def test_the_chain_goes_through_every_message(bus: TimelineBus) -> None:
     """From 64 zeros on."""
     sent = [bus.send(request(sequence=n), {"n": n}) for n in range(3)]
     logged = bus.log("main")["messages"]
-    assert [message["hash"] for message in logged] == [one["hash"] for one in sent]
+    assert [message["hash"] for message in logged] == [message["hash"] for message in sent]
     assert [message["previous"] for message in logged] == ["0" * 64, sent[0]["hash"], sent[1]["hash"]]
 
 
@@ -47,8 +47,8 @@ def test_delegations_to_one_target_are_told_apart_by_their_nonce(bus: TimelineBu
         bus.send(delegation(), {"task": nonce}, nonce)
     for nonce in ("2", "1"):
         bus.reply(delegation(), {"done": nonce}, nonce)
-    found = [(message["key"]["type"], message["payload"]) for message in bus.log("main")["messages"]]  # type: ignore[index]
-    assert found[2:] == [("delegate-reply", {"done": "2"}), ("delegate-reply", {"done": "1"})]
+    replies = [(message["key"]["type"], message["payload"]) for message in bus.log("main")["messages"]]  # type: ignore[index]
+    assert replies[2:] == [("delegate-reply", {"done": "2"}), ("delegate-reply", {"done": "1"})]
     assert [message["nonce"] for message in bus.log("main")["messages"]][:2] == ["1", "2"]
 
 
@@ -80,10 +80,10 @@ def test_only_results_carry_a_state_and_it_is_the_hash_of_a_value(bus: TimelineB
     """Equal states have equal hashes, whatever the order of their members."""
     bus.reply(invoke(), "done", state={"a": 1, "b": 2})
     bus.reply(delegation(), "done", "1", state={"b": 2, "a": 1})
-    one, other = bus.log("main")["messages"]
-    assert one["state"] == other["state"] != bus.log("main")["messages"][0]["hash"]
-    assert bus.state("main", "ada") == {"state": one["state"], "number": 1}
-    assert bus.state("main", "bob") == {"state": one["state"], "number": 2}
+    ada, other = bus.log("main")["messages"]
+    assert ada["state"] == other["state"] != bus.log("main")["messages"][0]["hash"]
+    assert bus.state("main", "ada") == {"state": ada["state"], "number": 1}
+    assert bus.state("main", "bob") == {"state": ada["state"], "number": 2}
     assert bus.state("main", "eve") == {"state": None, "number": None}
     with pytest.raises(InvalidArgument):
         bus.reply(request(), "done", state={})
@@ -124,9 +124,9 @@ def test_an_unknown_timeline_is_not_an_empty_one(bus: TimelineBus) -> None:
 
 def test_two_sessions_append_to_one_chain(open_bus: OpenBus) -> None:
     """Neither forks it, though each knows an older head (T6)."""
-    one, other = open_bus(), open_bus()
+    first, other = open_bus(), open_bus()
     for n in range(10):
-        (one if n % 2 else other).send(request(sequence=n))
-        one.send(request("side", sequence=n))
+        (first if n % 2 else other).send(request(sequence=n))
+        first.send(request("side", sequence=n))
     assert [message["number"] for message in other.log("main")["messages"]] == list(range(1, 11))
-    assert one.verify() == {"ok": True, "checked": 20, "faults": []}
+    assert first.verify() == {"ok": True, "checked": 20, "faults": []}

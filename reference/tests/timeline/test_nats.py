@@ -38,9 +38,9 @@ def server(tmp_path: Path) -> Iterator[NatsServer]:
 def free_ports(count: int) -> list[int]:
     """Ports of this machine that nobody listens on, all different."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
+    ports = [listener.getsockname()[1] for listener in sockets]
+    for listener in sockets:
+        listener.close()
     return ports
 
 
@@ -156,12 +156,12 @@ def kills(server: NatsServer, store: Path, times: int) -> None:
 
     def work() -> None:
         with open_on(server, store, ack_wait_ms=1_000) as bus:
-            one = worker.service(bus, "infer", "ollama", lambda message: message["payload"] + 1)
+            service = worker.service(bus, "infer", "ollama", lambda message: message["payload"] + 1)
             while not stop.is_set():
                 with contextlib.suppress(BusError):  # the server is away: taken messages come again
-                    one.step(200)
+                    service.step(200)
 
-    threads = [threading.Thread(target=one) for one in (call, work, work)]
+    threads = [threading.Thread(target=target) for target in (call, work, work)]
     for thread in threads:
         thread.start()
     for kill in range(times):
@@ -238,11 +238,11 @@ def test_a_stranger_who_knows_only_the_subjects_takes_part(server: NatsServer, s
 
 
 @pytest.mark.parametrize(
-    ("said", "fraction_us"), [("33.587270001Z", 587_270), ("33.58727Z", 587_270), ("33.5Z", 500_000), ("33Z", 0)]
+    ("fraction", "fraction_us"), [("33.587270001Z", 587_270), ("33.58727Z", 587_270), ("33.5Z", 500_000), ("33Z", 0)]
 )
-def test_a_servers_time_is_read_however_many_digits_it_has(said: str, fraction_us: int) -> None:
+def test_a_servers_time_is_read_however_many_digits_it_has(fraction: str, fraction_us: int) -> None:
     """It leaves out zeros at the end: one message in ten has fewer than nine digits."""
-    assert iso.parse("time", f"2026-11-22T06:38:{said}") % 1_000_000 == fraction_us
+    assert iso.parse("time", f"2026-11-22T06:38:{fraction}") % 1_000_000 == fraction_us
 
 
 def test_more_than_a_page_is_read_whole(server: NatsServer, store: Path) -> None:

@@ -24,14 +24,14 @@ def together(sessions: list[TimelineBus], work: Callable[[TimelineBus, int], Non
     start = threading.Barrier(len(sessions))
     failed: list[BaseException] = []
 
-    def one(bus: TimelineBus, number: int) -> None:
+    def work_at_once(bus: TimelineBus, number: int) -> None:
         start.wait()
         try:
             work(bus, number)
         except BaseException as error:
             failed.append(error)
 
-    threads = [threading.Thread(target=one, args=pair) for pair in zip(sessions, range(99), strict=False)]
+    threads = [threading.Thread(target=work_at_once, args=pair) for pair in zip(sessions, range(99), strict=False)]
     for thread in threads:
         thread.start()
     for thread in threads:

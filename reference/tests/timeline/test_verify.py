@@ -137,10 +137,10 @@ def test_a_record_that_was_written_anew_is_found_by_a_head_kept_elsewhere(open_b
 
 def test_moving_bytes_between_fields_changes_the_hash() -> None:
     """Each field has its length in front (T6)."""
-    one = link(1, "a", "bc", None, "d", 1, "0" * 64)
-    assert one != link(1, "ab", "c", None, "d", 1, "0" * 64)
-    assert one != link(1, "a", None, "bc", "d", 1, "0" * 64)
-    assert one != link(11, "a", "bc", None, "d", 1, "0" * 64)
+    hash_ = link(1, "a", "bc", None, "d", 1, "0" * 64)
+    assert hash_ != link(1, "ab", "c", None, "d", 1, "0" * 64)
+    assert hash_ != link(1, "a", None, "bc", "d", 1, "0" * 64)
+    assert hash_ != link(11, "a", "bc", None, "d", 1, "0" * 64)
 
 
 def test_a_replay_is_every_byte_and_refuses_what_was_changed(bus: TimelineBus, backend: str, store: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_column_of_another_type_is_a_fault(column: str, tmp_path: Path) -> Non
         grow(bus)
         with contextlib.closing(sqlite3.connect(tmp_path / "timeline.db", isolation_level=None)) as db:
             db.execute(f"UPDATE messages SET {column} = CAST({column} AS BLOB) WHERE number = 2")
-        assert {(one["timeline"], one["number"]) for one in bus.verify()["faults"]} >= {("main", 2)}
+        assert {(fault["timeline"], fault["number"]) for fault in bus.verify()["faults"]} >= {("main", 2)}
         with pytest.raises(Corrupt):
             bus.replay("main", "s1")
 
@@ -226,7 +226,7 @@ def test_a_number_that_is_none_has_no_place_in_the_order(tmp_path: Path) -> None
         stored_as_blob(tmp_path, "messages", "number", "timeline = 'main' AND number = 2")
         assert [message["number"] for message in bus.log("main")["messages"]] == [1, 3, 4, 5, 6]
         assert [message["number"] for message in bus.log("side")["messages"]] == [1, 3, 4, 5]
-        assert {(one["timeline"], one["number"]) for one in bus.verify()["faults"]} >= {("main", 3)}
+        assert {(fault["timeline"], fault["number"]) for fault in bus.verify()["faults"]} >= {("main", 3)}
 
 
 @pytest.mark.parametrize("is_in_hands", [False, True])
@@ -292,8 +292,8 @@ def test_half_a_fork_point_at_a_root_is_a_fault(half: str, tmp_path: Path) -> No
         grow(bus)
         with contextlib.closing(sqlite3.connect(tmp_path / "timeline.db", isolation_level=None)) as db:
             db.execute(f"UPDATE timelines SET {half} WHERE timeline = 'main'")
-            for found in (bus.verify(), bus.verify("main"), bus.verify("side")):
-                assert {fault["timeline"] for fault in found["faults"]} == {"main"}
+            for verified in (bus.verify(), bus.verify("main"), bus.verify("side")):
+                assert {fault["timeline"] for fault in verified["faults"]} == {"main"}
             db.execute("UPDATE timelines SET parent = NULL, at = NULL WHERE timeline = 'main'")
         assert bus.verify()["ok"]
 

@@ -46,11 +46,11 @@ def fleet(open_bus: OpenBus) -> Iterator[list[str]]:
     ]
     stop = threading.Event()
 
-    def work(one: worker.Worker) -> None:
+    def work(member: worker.Worker) -> None:
         while not stop.is_set():
-            one.step(100)
+            member.step(100)
 
-    threads = [threading.Thread(target=work, args=(one,)) for one in workers]
+    threads = [threading.Thread(target=work, args=(member,)) for member in workers]
     for thread in threads:
         thread.start()
     yield asked

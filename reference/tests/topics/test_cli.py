@@ -29,8 +29,8 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
 
     def run_(*words: str) -> tuple[int, str, str]:
         code = cli.main(["topics", "--db", str(tmp_path / "bus.sqlite"), *words])
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        output = capsys.readouterr()
+        return code, output.out, output.err
 
     return run_
 
@@ -49,9 +49,9 @@ def test_a_topic_is_exported_for_people(join: Join, run: Run) -> None:
     answer = {"content_markdown": "*Yes*", "message_type": "answer"}
     bob.sync(outbox=[answer | {"reply_to": question["sent"][0]["message"]["message_id"]}])
     bob.bus.topic_close(bob.topic_id, reason="done")
-    code, said, _ = run("export", "lane")
+    code, text, _ = run("export", "lane")
     assert code == 0
-    assert said == (
+    assert text == (
         f"# lane\n\nTopic `{alice.topic_id}`, created 2026-01-10 14:00:00 UTC, "
         "closed 2026-01-10 14:00:00 UTC\n\n> done\n"
         "\n## 1. alice (question)\n\n2026-01-10 14:00:00 UTC\n\n> Ready?\n"
@@ -62,8 +62,8 @@ def test_a_topic_is_exported_for_people(join: Join, run: Run) -> None:
 def test_a_topic_that_is_not_there_is_told_in_the_words_of_the_shell(join: Join, run: Run) -> None:
     """Not in those of the server's tools."""
     join("alice")
-    code, _, told = run("export", "parser")
-    assert code == 1 and "no topic has the id or the name 'parser'; see: refbus topics list" in told
+    code, _, errors = run("export", "parser")
+    assert code == 1 and "no topic has the id or the name 'parser'; see: refbus topics list" in errors
 
 
 def test_an_export_does_nothing_to_a_terminal(join: Join, tmp_path: Path) -> None:
@@ -72,10 +72,10 @@ def test_an_export_does_nothing_to_a_terminal(join: Join, tmp_path: Path) -> Non
     command = [sys.executable, "-m", "refbus.cli", "topics", "--db", str(tmp_path / "bus.sqlite"), "export", "lane"]
     ours, theirs = os.openpty()
     subprocess.run(command, stdout=theirs, check=True)
-    said = os.read(ours, 65_536)
+    shown = os.read(ours, 65_536)
     for end in (ours, theirs):
         os.close(end)
-    assert b"a\\x1b[2J\\x9b1mb\tc" in said and b"\x1b" not in said
+    assert b"a\\x1b[2J\\x9b1mb\tc" in shown and b"\x1b" not in shown
     assert b"a\x1b[2J" in subprocess.run(command, capture_output=True, check=True).stdout
 
 
@@ -100,8 +100,8 @@ def test_a_name_of_several_topics_is_refused(join: Join, run: Run) -> None:
     """Their ids are told."""
     alice = join("alice")
     other = alice.bus.topic_create(name="lane", mode="new")["topic_id"]
-    code, _, said = run("delete", "lane", "--yes")
-    assert code == 1 and other in said and alice.topic_id in said
+    code, _, errors = run("delete", "lane", "--yes")
+    assert code == 1 and other in errors and alice.topic_id in errors
 
 
 def test_delete_removes_all_of_one_topic(join: Join, run: Run, tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ def test_delete_removes_all_of_one_topic(join: Join, run: Run, tmp_path: Path) -
     for topic_id in (alice.topic_id, other):
         alice.bus.sync(topic_id, [{"content_markdown": "needle"}], wait_seconds=0)
     assert alice.bus.messages_search("needle")["count"] == 2
-    code, _, said = run("delete", "lane")
-    assert code == 1 and "--yes" in said and alice.sync()["status"] == "empty"
+    code, _, errors = run("delete", "lane")
+    assert code == 1 and "--yes" in errors and alice.sync()["status"] == "empty"
     assert run("delete", "lane", "--yes")[0] == 0
     with pytest.raises(TopicNotFound):
         alice.sync()
@@ -160,8 +160,8 @@ def test_wipe_helps_where_the_schema_does_not_match(run: Run, tmp_path: Path, cl
         CREATE TRIGGER copied AFTER INSERT ON meta BEGIN INSERT INTO found VALUES (new.value); END;
     """)
     file.close()
-    code, _, said = run("list")
-    assert code == 1 and "DB_SCHEMA_MISMATCH" in said and "refbus topics wipe" in said
+    code, _, errors = run("list")
+    assert code == 1 and "DB_SCHEMA_MISMATCH" in errors and "refbus topics wipe" in errors
     assert run("wipe", "--yes")[0] == 0
     assert run("list") == (0, "", "")
 

@@ -119,8 +119,8 @@ class Topic(RuleBasedStateMachine):
     def numbers_are_dense(self) -> None:
         """From 1, and search finds each message."""
         assert [m["seq"] for m in self.buses["a"].messages(self.topic_id)] == list(range(1, len(self.log) + 1))
-        found = self.buses["a"].messages_search("x", mode="fts", limit=1000)["results"]
-        assert sorted(r["seq"] for r in found) == [s for s, (_, body, _) in enumerate(self.log, 1) if body == "x"]
+        hits = self.buses["a"].messages_search("x", mode="fts", limit=1000)["results"]
+        assert sorted(r["seq"] for r in hits) == [s for s, (_, body, _) in enumerate(self.log, 1) if body == "x"]
 
 
 def test_sync_does_what_a_tiny_model_does() -> None:

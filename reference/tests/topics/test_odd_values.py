@@ -16,10 +16,10 @@ Join = Callable[..., Any]
 
 def deep(depth: int = 100_000) -> list[Any]:
     """A list too deep for repr."""
-    found: list[Any] = []
+    nested: list[Any] = []
     for _ in range(depth):
-        found = [found]
-    return found
+        nested = [nested]
+    return nested
 
 
 ODD = {
@@ -57,9 +57,9 @@ OPTIONAL = {"after", "limit", "sender", "message_type", "status", "window_second
 def refusal_of(method: Callable[..., Any], arguments: dict[str, Any]) -> str | None:
     """The code by which it was refused, after all that it yields was read; None if it was not."""
     try:
-        said = method(**arguments)
-        if isinstance(said, Iterator):
-            list(said)
+        result = method(**arguments)
+        if isinstance(result, Iterator):
+            list(result)
     except BusError as error:
         return error.code if error.definite else f"{error.code}, perhaps done"
     return None

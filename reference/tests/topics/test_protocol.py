@@ -47,7 +47,7 @@ def test_a_request_is_answered_under_its_id(id_: int | str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "code"),
+    ("sent", "code"),
     [
         (b"no JSON\n", -32700),
         (b"\xff\n", -32700),
@@ -61,17 +61,17 @@ def test_a_request_is_answered_under_its_id(id_: int | str) -> None:
         (line(id=1, method="echo", params={"_meta": {VERSION_KEY: "1999-01-01"}}), -32022),
     ],
 )
-def test_what_is_no_request_is_refused_and_the_next_one_answered(said: bytes, code: int) -> None:
+def test_what_is_no_request_is_refused_and_the_next_one_answered(sent: bytes, code: int) -> None:
     """By the protocol's own codes."""
-    refused, answered = answers_to(said, line(id=2, method="echo", params={"text": "y"}))
+    refused, answered = answers_to(sent, line(id=2, method="echo", params={"text": "y"}))
     assert refused["error"]["code"] == code and answered["result"] == {"echo": "y"}
 
 
 def test_each_message_of_a_batch_is_answered_by_itself() -> None:
     """Version 2025-03-26, on which we agree, lets a client send several in one line."""
     requests = [json.loads(line(id=id_, method="echo", params={"text": id_})) for id_ in (1, "two")]
-    said = json.dumps([requests[0], json.loads(line(method="echo")), 5, requests[1]]).encode()
-    answers = answers_to(said)
+    batch = json.dumps([requests[0], json.loads(line(method="echo")), 5, requests[1]]).encode()
+    answers = answers_to(batch)
     assert {answer["id"]: answer.get("result") for answer in answers} == {
         1: {"echo": 1},
         None: None,
@@ -118,7 +118,7 @@ def test_every_call_is_answered_whatever_its_result_holds(value: object, says: d
         return {"value": value}
 
     async def play() -> None:
-        connection = Connection({"odd": odd}, SERVER, lambda said: answers.append(json.loads(said)))
+        connection = Connection({"odd": odd}, SERVER, lambda sent_line: answers.append(json.loads(sent_line)))
         connection.receive(line(id=1, method="odd"))
         while not answers:
             await asyncio.sleep(0)

@@ -51,9 +51,9 @@ def test_a_closed_topic_refuses_only_what_is_new() -> None:
 @given(counter=st.none() | st.integers(1, 50), newest=st.integers(0, 50))
 def test_a_number_is_never_given_twice(counter: int | None, newest: int) -> None:
     """From 1, and dense where the counter was kept."""
-    found = rules.next_seq(counter, newest)
-    assert found > newest and found >= (counter or 1)
-    assert found == newest + 1 or found == counter
+    seq = rules.next_seq(counter, newest)
+    assert seq > newest and seq >= (counter or 1)
+    assert seq == newest + 1 or seq == counter
 
 
 @given(

@@ -171,8 +171,8 @@ def test_a_body_is_searched_and_shown_beyond_a_nul(join: Join) -> None:
     alice = join("alice")
     alice.sync("before\0after the end")
     for query in ("after", "before"):
-        (found,) = alice.bus.messages_search(query, mode="fts", include_content=True)["results"]
-        assert "after the end" in found["snippet"] and found["content_markdown"] == "before\0after the end"
+        (hit,) = alice.bus.messages_search(query, mode="fts", include_content=True)["results"]
+        assert "after the end" in hit["snippet"] and hit["content_markdown"] == "before\0after the end"
     assert alice.bus.messages_search("before\0after", mode="fts")["count"] == 1
 
 

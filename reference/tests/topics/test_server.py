@@ -22,12 +22,12 @@ def test_a_session_of_all_ten_tools(tmp_path: Path, mode: str) -> None:
 
     async def session() -> None:
         async with (
-            Client(server(tmp_path / "bus.sqlite"), mode=mode) as one,
+            Client(server(tmp_path / "bus.sqlite"), mode=mode) as first,
             Client(server(tmp_path / "bus.sqlite"), mode=mode) as two,
         ):
-            ping = await Agent(one).call("ping")
+            ping = await Agent(first).call("ping")
             assert ping == {"ok": True, "spec_version": "v6.3", "package_version": __version__}
-            alice, bob = await Agent(one).join("alice"), await Agent(two).join("bob")
+            alice, bob = await Agent(first).join("alice"), await Agent(two).join("bob")
             assert (await alice.call("topic_resolve", name="lane"))["topic_id"] == bob.topic_id
             sent = await alice.sync("a question?")
             assert sent["sent"][0]["message"]["seq"] == 1
@@ -67,19 +67,19 @@ def test_text_alone_is_enough_to_go_on(tmp_path: Path) -> None:
     """For clients that show no structured content: bodies, ids, the token, and an error's message."""
 
     async def session() -> None:
-        async with Client(server(tmp_path / "bus.sqlite")) as one, Client(server(tmp_path / "bus.sqlite")) as two:
-            alice, bob = await Agent(one).join("alice"), await Agent(two).join("bob")
+        async with Client(server(tmp_path / "bus.sqlite")) as first, Client(server(tmp_path / "bus.sqlite")) as two:
+            alice, bob = await Agent(first).join("alice"), await Agent(two).join("bob")
 
             async def text(tool: str, **arguments: Any) -> str:
                 result = await two.call_tool(tool, {"topic_id": bob.topic_id, **arguments})
                 return "\n".join(content.text for content in result.content)
 
-            said = await text("topic_join", agent_name="bob")
-            assert said.endswith(f"\nreclaim_token={bob.token}")
+            shown = await text("topic_join", agent_name="bob")
+            assert shown.endswith(f"\nreclaim_token={bob.token}")
             message = (await alice.sync("# body\n\n" + "x" * 65_000))["sent"][0]["message"]
-            said = await text("sync", wait_seconds=0)
-            assert "\n> # body\n> \n> xxx" in said and message["message_id"] in said and "65008 characters" in said
-            assert "nothing can be sent" not in said
+            shown = await text("sync", wait_seconds=0)
+            assert "\n> # body\n> \n> xxx" in shown and message["message_id"] in shown and "65008 characters" in shown
+            assert "nothing can be sent" not in shown
             await text("topic_close", reason="done")
             error = (await bob.sync("x"))["error"]
             assert await text("sync", outbox=[{"content_markdown": "x"}]) == error["message"]

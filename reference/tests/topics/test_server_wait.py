@@ -29,8 +29,8 @@ def test_everything_else_is_answered_while_a_sync_waits(tmp_path: Path) -> None:
     """Pings at once, more waits than the server has threads, and each gets its message."""
 
     async def session() -> None:
-        async with Client(server(tmp_path / "bus.sqlite")) as one, Client(server(tmp_path / "bus.sqlite")) as two:
-            alice, bob = await Agent(one).join("alice"), await Agent(two).join("bob")
+        async with Client(server(tmp_path / "bus.sqlite")) as first, Client(server(tmp_path / "bus.sqlite")) as two:
+            alice, bob = await Agent(first).join("alice"), await Agent(two).join("bob")
             topics = [(await bob.call("topic_create", mode="new"))["topic_id"] for _ in range(20)]
             received = []
 
@@ -62,8 +62,8 @@ def test_a_cancelled_wait_consumes_nothing(tmp_path: Path) -> None:
     is, for nobody can take back an answer that crosses it."""
 
     async def session() -> None:
-        async with Client(server(tmp_path / "bus.sqlite")) as one, Client(server(tmp_path / "bus.sqlite")) as two:
-            alice, bob = await Agent(one).join("alice"), await Agent(two).join("bob")
+        async with Client(server(tmp_path / "bus.sqlite")) as first, Client(server(tmp_path / "bus.sqlite")) as two:
+            alice, bob = await Agent(first).join("alice"), await Agent(two).join("bob")
             async with anyio.create_task_group() as waiting:
                 waiting.start_soon(partial(bob.sync, "sent before", wait_seconds=60))
                 while await alice.bodies() != ["sent before"]:
@@ -93,8 +93,8 @@ def test_what_is_received_while_the_caller_goes_is_given_back(tmp_path: Path) ->
 
     async def session() -> None:
         slow = server(file, "-c", GIVES_BACK_SLOWLY)
-        async with Client(server(file)) as one, Client(slow) as two:
-            alice, bob = await Agent(one).join("alice"), await Agent(two).join("bob")
+        async with Client(server(file)) as first, Client(slow) as two:
+            alice, bob = await Agent(first).join("alice"), await Agent(two).join("bob")
             holder = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
             await alice.sync("1")
             holder.execute("BEGIN IMMEDIATE")
@@ -113,8 +113,8 @@ def test_a_client_that_disconnects_while_it_waits_loses_nothing(tmp_path: Path) 
     file = tmp_path / "bus.sqlite"
 
     async def session() -> None:
-        async with Client(server(file)) as one:
-            alice = await Agent(one).join("alice")
+        async with Client(server(file)) as first:
+            alice = await Agent(first).join("alice")
             async with Client(server(file)) as two:
                 bob = await Agent(two).join("bob")
                 with anyio.move_on_after(0.2):
@@ -149,8 +149,8 @@ def test_an_answer_that_waits_for_its_turn_is_not_dropped_with_the_connection(tm
             assert process.stdin and process.stdout
             for id_, (name, arguments) in enumerate(calls):
                 params = {"name": name, "arguments": arguments}
-                said = {"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": params}
-                process.stdin.write(json.dumps(said).encode() + b"\n")
+                request = {"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": params}
+                process.stdin.write(json.dumps(request).encode() + b"\n")
                 process.stdin.flush()
                 if id_ == 0:
                     answers = [process.stdout.readline()]
@@ -205,8 +205,8 @@ def test_a_server_that_was_taken_over_may_not_write(tmp_path: Path) -> None:
     file = tmp_path / "bus.sqlite"
 
     async def session() -> None:
-        async with Client(server(file)) as one, Client(server(file)) as two:
-            alice = await Agent(one).join("alice")
+        async with Client(server(file)) as first, Client(server(file)) as two:
+            alice = await Agent(first).join("alice")
             codes = []
 
             async def wait() -> None:

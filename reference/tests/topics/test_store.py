@@ -72,8 +72,8 @@ def test_the_tables_are_the_seeds(open_session: OpenSession, tmp_path: Path) -> 
     open_session().topic_list()
     file = sqlite3.connect(tmp_path / "bus.sqlite")
     for table, columns in SEED.items():
-        said = file.execute('SELECT name, type, "notnull", pk FROM pragma_table_info(?)', (table,)).fetchall()
-        assert said == columns
+        actual = file.execute('SELECT name, type, "notnull", pk FROM pragma_table_info(?)', (table,)).fetchall()
+        assert actual == columns
     for index, (table, unique, partial, columns) in INDEXES.items():
         listed = file.execute('SELECT "unique", partial FROM pragma_index_list(?) WHERE name = ?', (table, index))
         assert listed.fetchone() == (unique, partial)
@@ -216,8 +216,8 @@ def test_a_session_can_be_closed_under_its_threads(open_session: OpenSession) ->
 def test_topic_create_reuses_also_in_a_race(tmp_path: Path) -> None:
     """Eight processes that open an empty file at once agree on one topic (B2)."""
     with _processes(4) as pool:
-        found = list(pool.map(_create, [tmp_path / "bus.sqlite"] * 8))
-    assert len(found) == 8 and len(set(found)) == 1
+        topic_ids = list(pool.map(_create, [tmp_path / "bus.sqlite"] * 8))
+    assert len(topic_ids) == 8 and len(set(topic_ids)) == 1
 
 
 def test_many_writers_leave_dense_numbers_and_readers_that_saw_all(tmp_path: Path) -> None:

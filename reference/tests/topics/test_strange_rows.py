@@ -42,9 +42,9 @@ def test_a_text_that_is_null_stops_nobody(join: Join, strange: Strange, column: 
     strange(f"UPDATE messages SET {column} = NULL")
     assert [message[column] for message in bob.sync(wait_seconds=1)["received"]] == [""]
     alice.sync("needle")
-    found = {hit["seq"]: hit for hit in alice.bus.messages_search("needle", mode="fts")["results"]}
-    assert found.keys() == ({2} if column == "content_markdown" else {1, 2})
-    assert column == "content_markdown" or found[1][column] == ""
+    hits = {hit["seq"]: hit for hit in alice.bus.messages_search("needle", mode="fts")["results"]}
+    assert hits.keys() == ({2} if column == "content_markdown" else {1, 2})
+    assert column == "content_markdown" or hits[1][column] == ""
     assert [shown.message[column] == "" for shown in alice.bus.page(alice.topic_id)] == [True, False]
     assert alice.bus.voices(alice.topic_id) == {
         "senders": ["alice"] if column == "sender" else ["alice", "eve"],
@@ -75,11 +75,11 @@ def test_a_message_whose_seq_is_no_whole_number_is_passed_over(join: Join, stran
     assert [record["message"]["seq"] for record in alice.sync("needle two")["sent"]] == [8]
     assert bob.seqs() == [8] and bob.seqs() == []
     for mode in ("fts", "hybrid"):
-        found = alice.bus.messages_search("needle", mode=mode)["results"]
-        assert sorted(hit["seq"] for hit in found) == [1, 7, 8]
+        hits = alice.bus.messages_search("needle", mode=mode)["results"]
+        assert sorted(hit["seq"] for hit in hits) == [1, 7, 8]
     assert [message["seq"] for message in alice.bus.messages(alice.topic_id)] == [1, 7, 8]
-    assert [one.message["seq"] for one in alice.bus.page(alice.topic_id)] == [1, 7, 8]
-    assert [one.message["seq"] for one in alice.bus.page(alice.topic_id, after=1)] == [7, 8]
+    assert [entry.message["seq"] for entry in alice.bus.page(alice.topic_id)] == [1, 7, 8]
+    assert [entry.message["seq"] for entry in alice.bus.page(alice.topic_id, after=1)] == [7, 8]
     assert [message["seq"] for message in alice.bus.unanswered(alice.topic_id)] == [7]
     assert alice.bus.overview(alice.topic_id)[0]["newest_seq"] == 8
 
@@ -91,13 +91,15 @@ def test_a_time_that_is_none_is_told_as_a_number(join: Join, strange: Strange, c
     strange(INSERT, "odd", alice.topic_id, 1)
     strange("UPDATE messages SET created_at = ?", created_at)
     alice.sync("needle")
-    told = [
+    messages = [
         *bob.sync()["received"],
         *alice.bus.messages_search("needle", mode="fts")["results"],
         *alice.bus.messages(alice.topic_id),
     ]
-    assert [type(one["created_at"]) for one in told] == [float] * 6
-    assert [one["created_at"] for one in told if one["seq"] == 1] == [created_at if created_at == 2**31 else 0.0] * 3
+    assert [type(message["created_at"]) for message in messages] == [float] * 6
+    assert [message["created_at"] for message in messages if message["seq"] == 1] == [
+        created_at if created_at == 2**31 else 0.0
+    ] * 3
     assert "odd needle" in "".join(alice.bus.export_markdown(alice.topic_id))
     assert alice.bus.overview(alice.topic_id)[0]["active_at"] > 1.0
 
@@ -127,9 +129,9 @@ def test_what_is_stored_as_a_blob_is_shown_as_text(join: Join, strange: Strange,
     strange(INSERT, "odd", alice.topic_id, 2)
     strange(f"UPDATE messages SET {column} = CAST('needle' AS BLOB) WHERE seq = 2")
     (_, read) = bob.sync()["received"]
-    (found,) = [one for one in alice.bus.messages_search("needle", mode="fts")["results"] if one["seq"] == 2]
-    shown = [read, *([] if column == "content_markdown" else [found]), alice.bus.page(alice.topic_id)[1].message]
-    assert [one[column] for one in shown] == ["needle"] * len(shown)
+    (hit,) = [result for result in alice.bus.messages_search("needle", mode="fts")["results"] if result["seq"] == 2]
+    shown = [read, *([] if column == "content_markdown" else [hit]), alice.bus.page(alice.topic_id)[1].message]
+    assert [message[column] for message in shown] == ["needle"] * len(shown)
     voices = alice.bus.voices(alice.topic_id)
     assert column not in ("sender", "message_type") or "needle" in voices["senders"] + voices["types"]
 

@@ -20,13 +20,13 @@ def test_calls_that_come_one_after_the_other_run_in_the_same_thread(groups: list
     async def play() -> set[int]:
         threads, ran = Threads(COUNT), set[int]()
 
-        async def one() -> int:
+        async def run_once() -> int:
             ran.add(ident := await threads.run(threading.get_ident))
             return ident
 
         for size in groups:
-            await asyncio.gather(*(one() for _ in range(size)))
-            assert len({await one() for _ in range(4)}) == 1
+            await asyncio.gather(*(run_once() for _ in range(size)))
+            assert len({await run_once() for _ in range(4)}) == 1
         return ran
 
     assert len(asyncio.run(play())) <= COUNT

@@ -88,19 +88,19 @@ def test_of_many_at_once_one_gets_it(open_bus: OpenBus) -> None:
     """Real threads, a connection each."""
     bus = open_bus()
     for task in range(20):
-        got: list[Any] = []
+        claimed: list[Any] = []
         gate = threading.Barrier(4)
 
-        def claim(agent: str, task: int = task, got: list[Any] = got, gate: threading.Barrier = gate) -> None:
+        def claim(agent: str, task: int = task, claimed: list[Any] = claimed, gate: threading.Barrier = gate) -> None:
             gate.wait()
-            got.append(bus.try_claim_task(f"t{task}", agent)["claimed"])
+            claimed.append(bus.try_claim_task(f"t{task}", agent)["claimed"])
 
         threads = [threading.Thread(target=claim, args=(f"agent-{n}",)) for n in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert sorted(got) == [False, False, False, True]
+        assert sorted(claimed) == [False, False, False, True]
 
 
 @pytest.mark.parametrize("task", ["", "a/b", "..", "a\0", None, 5, True, "x" * 1025])

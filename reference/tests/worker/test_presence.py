@@ -82,8 +82,8 @@ class Beats:
         self.seen: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self.failing = 0
 
-    def heartbeat(self, **said: Any) -> None:
-        self.seen.put(said)
+    def heartbeat(self, **fields: Any) -> None:
+        self.seen.put(fields)
         if self.failing:
             self.failing -= 1
             raise Busy("locked")
@@ -95,10 +95,10 @@ def test_the_heartbeat_thread_beats_at_once_and_on_every_change() -> None:
     with Heartbeat(beats, "alice", interval_ms=1) as heart:  # type: ignore[arg-type]
         assert beats.seen.get(timeout=10) == {"agent_id": "alice", "status": "idle"}
         heart.update("working", "t1", 0.5)
-        said = {"agent_id": "alice", "status": "working", "current_task": "t1", "progress": 0.5}
-        while beats.seen.get(timeout=10) != said:
+        beat = {"agent_id": "alice", "status": "working", "current_task": "t1", "progress": 0.5}
+        while beats.seen.get(timeout=10) != beat:
             pass
-        assert beats.seen.get(timeout=10) == said
+        assert beats.seen.get(timeout=10) == beat
         with pytest.raises(InvalidArgument):
             heart.update("asleep")
     heart.stop()
@@ -131,11 +131,11 @@ def test_a_worker_goes_its_way_and_every_step_is_announced(bus: WorkerBus) -> No
         assert bus.transition("w1", after, before) == {"worker": "w1", "state": after, "changed": True}
         assert bus.worker_state("w1") == {"worker": "w1", "state": after}
         assert json.loads((bus.store.workers / "w1.json").read_text())["state"] == after
-    said = [message for message in bus.poll("anyone")["messages"] if message["type"] == "state_change"]
-    assert [message["payload"] for message in said] == [
+    changes = [message for message in bus.poll("anyone")["messages"] if message["type"] == "state_change"]
+    assert [message["payload"] for message in changes] == [
         {"from": before, "to": after} for before, after in itertools.pairwise(path)
     ]
-    assert {message["from_agent"] for message in said} == {"w1"}
+    assert {message["from_agent"] for message in changes} == {"w1"}
     assert [(row["from_agent"], row["ts_ms"], row["payload"]) for row in bus.status(2)["rows"]] == [
         ("w1", T0_MS, {"from": "APPROVED", "to": "COMPLETED"}),
         ("w1", T0_MS, {"from": "IN_REVIEW", "to": "APPROVED"}),

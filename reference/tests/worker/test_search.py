@@ -127,10 +127,10 @@ def test_a_tail_reads_what_was_archived_meanwhile(bus: WorkerBus) -> None:
 
 def test_two_searchers_index_once(open_bus: OpenBus) -> None:
     """The second finds the work done."""
-    one, two = open_bus(), open_bus()
-    one.publish("alice", {"type": "t", "payload": "word"})
-    assert found(one, "word") == found(two, "word") == [1]
-    assert one.db.row("SELECT count(*) FROM search_index")[0] == 1
+    first, two = open_bus(), open_bus()
+    first.publish("alice", {"type": "t", "payload": "word"})
+    assert found(first, "word") == found(two, "word") == [1]
+    assert first.db.row("SELECT count(*) FROM search_index")[0] == 1
 
 
 def test_archive_moves_what_everybody_has_processed(bus: WorkerBus) -> None:

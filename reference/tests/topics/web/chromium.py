@@ -32,8 +32,8 @@ class Browser:
     def call(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
         """One command and its answer."""
         self._id += 1
-        said = {"id": self._id, "method": method, "params": params} | ({"sessionId": session} if session else {})
-        os.write(self._commands, json.dumps(said).encode() + b"\0")
+        command = {"id": self._id, "method": method, "params": params} | ({"sessionId": session} if session else {})
+        os.write(self._commands, json.dumps(command).encode() + b"\0")
         while True:
             while b"\0" not in self._left:
                 self._left += os.read(self._answers, 65536)
@@ -66,8 +66,8 @@ class Page:
 
     def __call__(self, expression: str) -> Any:
         """The value of an expression in the page."""
-        said = self._browser.call("Runtime.evaluate", self.session, expression=expression, returnByValue=True)
-        return said["result"].get("value")
+        evaluation = self._browser.call("Runtime.evaluate", self.session, expression=expression, returnByValue=True)
+        return evaluation["result"].get("value")
 
     def wait_for(self, expression: str) -> None:
         """Until it is true."""

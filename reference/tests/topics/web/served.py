@@ -38,7 +38,7 @@ def page_server(database: Path) -> Iterator[tuple[int, subprocess.Popen[str]]]:
 def sent(port: int, headers: dict[str, str]) -> dict[str, str]:
     """The headers as they go out, with the cookie of one who has opened the printed address."""
     cookie = f"refbus_{TOKENS[port][:8]}={TOKENS[port]}"
-    return {"Cookie": cookie, **{name.replace("_", "-"): said for name, said in headers.items()}}
+    return {"Cookie": cookie, **{name.replace("_", "-"): value for name, value in headers.items()}}
 
 
 @contextlib.contextmanager
@@ -60,13 +60,13 @@ def events(port: int, path: str, count: int, meanwhile: Callable[[], object], **
     """The first events of a stream; `meanwhile` runs after the first."""
     with asked(port, path, **headers) as response:
         assert response.headers["Content-Type"].startswith("text/event-stream")
-        found: list[Any] = []
+        seen: list[Any] = []
         deadline = time.monotonic() + 60
-        while len(found) < count:
-            assert time.monotonic() < deadline, found
+        while len(seen) < count:
+            assert time.monotonic() < deadline, seen
             line = response.readline().decode()
             if line.startswith("data: "):
-                found.append(json.loads(line[6:]))
-                if len(found) == 1:
+                seen.append(json.loads(line[6:]))
+                if len(seen) == 1:
                     meanwhile()
-        return found
+        return seen

@@ -25,14 +25,14 @@ def test_pages_show_topics_messages_and_what_is_searched_for(join: Join, port: i
     alice, bob = join("alice"), join("bob")
     alice.sync("a needle & a <thread>")
     bob.bus.topic_close(bob.bus.topic_create(name="old")["topic_id"], reason="done")
-    status, said, headers = get(port, "/")
-    assert status == 200 and said.index(">lane<") < said.index(">old<")
+    status, page, headers = get(port, "/")
+    assert status == 200 and page.index(">lane<") < page.index(">old<")
     assert "default-src 'none'" in headers["Content-Security-Policy"]
-    status, said, _ = get(port, f"/topics/{alice.topic_id}")
-    assert status == 200 and "a needle &amp; a &lt;thread&gt;" in said and "alice" in said
-    status, said, _ = get(port, "/search?q=needle+thread")
-    assert status == 200 and f"/topics/{alice.topic_id}?after=0#m1" in said
-    assert "a <mark>needle</mark> &amp; a &lt;<mark>thread</mark>&gt;" in said and "embedding" not in said
+    status, page, _ = get(port, f"/topics/{alice.topic_id}")
+    assert status == 200 and "a needle &amp; a &lt;thread&gt;" in page and "alice" in page
+    status, page, _ = get(port, "/search?q=needle+thread")
+    assert status == 200 and f"/topics/{alice.topic_id}?after=0#m1" in page
+    assert "a <mark>needle</mark> &amp; a &lt;<mark>thread</mark>&gt;" in page and "embedding" not in page
     assert "Nothing found" in get(port, "/search?q=absent")[1]
     assert get(port, "/search")[0] == 200
     for name in ("/page.css", "/page.js", "/icon.svg"):
@@ -45,10 +45,10 @@ def test_a_long_topic_is_shown_a_hundred_messages_at_a_time(join: Join, port: in
     for _ in range(5):
         alice.sync(*["x"] * 50)
     path = f"/topics/{alice.topic_id}"
-    said = get(port, path)[1]
-    assert 'id="m151"' in said and 'id="m250"' in said and 'id="m150"' not in said and "?after=50" in said
-    said = get(port, f"{path}?after=50")[1]
-    assert 'id="m51"' in said and 'id="m151"' not in said and "?after=150" in said and "data-events" not in said
+    page = get(port, path)[1]
+    assert 'id="m151"' in page and 'id="m250"' in page and 'id="m150"' not in page and "?after=50" in page
+    page = get(port, f"{path}?after=50")[1]
+    assert 'id="m51"' in page and 'id="m151"' not in page and "?after=150" in page and "data-events" not in page
     assert 'id="m1"' in get(port, f"{path}?after=0")[1]
     assert get(port, f"{path}?after=9999")[0] == 200
 
@@ -58,18 +58,18 @@ def test_new_messages_come_as_events(join: Join, port: int) -> None:
     alice = join("alice")
     alice.sync("1", "2")
     path = f"/topics/{alice.topic_id}/events"
-    found = events(port, f"{path}?after=1", 4, lambda: alice.sync("3", "<b>4</b>"))
-    bodies = [one for one in found if "<article" in one]
+    stream = events(port, f"{path}?after=1", 4, lambda: alice.sync("3", "<b>4</b>"))
+    bodies = [event for event in stream if "<article" in event]
     assert ["<p>2</p>" in bodies[0], "<p>3</p>" in bodies[1], "&lt;b&gt;4" in bodies[2]] == [True] * 3
-    (found,) = events(port, f"{path}?after=1", 1, lambda: None, Last_Event_ID="3")
-    assert 'id="m4"' in found
+    (stream,) = events(port, f"{path}?after=1", 1, lambda: None, Last_Event_ID="3")
+    assert 'id="m4"' in stream
 
 
 def test_the_list_of_topics_is_live(join: Join, port: int) -> None:
     """Anew at every change."""
     alice = join("alice")
-    found = events(port, "/events", 2, lambda: alice.bus.topic_create(name="another"))
-    assert "lane" in found[0] and "another" not in found[0] and "another" in found[1]
+    stream = events(port, "/events", 2, lambda: alice.bus.topic_create(name="another"))
+    assert "lane" in stream[0] and "another" not in stream[0] and "another" in stream[1]
 
 
 def test_only_this_machine_reads_and_nobody_writes(join: Join, port: int) -> None:
@@ -107,13 +107,13 @@ def test_a_page_shows_who_is_here_and_which_questions_wait(open_session: Callabl
         question = {"content_markdown": "which port?", "message_type": "question"}
         (first,) = alice.sync(outbox=[question])["sent"]
         path = f"/topics/{alice.topic_id}"
-        said = get(port, path)[1]
-        assert "1 unanswered question<" in said and re.search(r"Here.*alice", said, re.DOTALL)
+        page = get(port, path)[1]
+        assert "1 unanswered question<" in page and re.search(r"Here.*alice", page, re.DOTALL)
         answer = {"content_markdown": "8080", "message_type": "answer", "reply_to": first["message"]["message_id"]}
-        found = events(port, f"{path}/events?after=1", 3, lambda: alice.sync(outbox=[answer]))
+        stream = events(port, f"{path}/events?after=1", 3, lambda: alice.sync(outbox=[answer]))
         # Messages are read before the aside, so one that comes in between is shown after it.
-        assert "1 unanswered" in found[0] and any("↩ 1" in event for event in found[1:])
-        assert not any("unanswered" in event for event in found[1:])
+        assert "1 unanswered" in stream[0] and any("↩ 1" in event for event in stream[1:])
+        assert not any("unanswered" in event for event in stream[1:])
 
 
 def test_a_topic_is_shown_by_sender_and_by_type(join: Join, port: int) -> None:
@@ -125,12 +125,12 @@ def test_a_topic_is_shown_by_sender_and_by_type(join: Join, port: int) -> None:
     path = f"/topics/{alice.topic_id}"
     assert [int(seq) for seq in re.findall(r'id="m(\d+)"', get(port, f"{path}?sender=bob")[1])] == [151]
     assert [int(seq) for seq in re.findall(r'id="m(\d+)"', get(port, f"{path}?message_type=note")[1])] == [151]
-    said = get(port, f"{path}?sender=alice")[1]
-    assert 'id="m51"' in said and 'id="m150"' in said and 'id="m151"' not in said
-    assert f"{path}/events?sender=alice&amp;after=150" in said
-    assert "<option selected>alice</option>" in said and "<option>bob</option>" in said
-    found = events(port, f"{path}/events?sender=bob&after=0", 2, lambda: None)
-    assert "mine" in found[0] and "<article" not in found[1]
+    page = get(port, f"{path}?sender=alice")[1]
+    assert 'id="m51"' in page and 'id="m150"' in page and 'id="m151"' not in page
+    assert f"{path}/events?sender=alice&amp;after=150" in page
+    assert "<option selected>alice</option>" in page and "<option>bob</option>" in page
+    stream = events(port, f"{path}/events?sender=bob&after=0", 2, lambda: None)
+    assert "mine" in stream[0] and "<article" not in stream[1]
 
 
 def test_results_come_fifty_a_page(join: Join, port: int) -> None:
@@ -139,9 +139,9 @@ def test_results_come_fifty_a_page(join: Join, port: int) -> None:
     for _ in range(3):
         alice.sync(*["a needle"] * 40)
     pages = [get(port, f"/search?q=needle&from={start}")[1] for start in (0, 50, 100)]
-    assert [said.count("<article") for said in pages] == [50, 50, 20]
-    assert ["Next page" in said for said in pages] == [True, True, False]
-    assert ["Previous page" in said for said in pages] == [False, True, True]
+    assert [page.count("<article") for page in pages] == [50, 50, 20]
+    assert ["Next page" in page for page in pages] == [True, True, False]
+    assert ["Previous page" in page for page in pages] == [False, True, True]
     assert get(port, "/search?q=needle&from=9999999999999")[0] == 200
 
 
@@ -162,8 +162,8 @@ def test_what_an_address_may_not_say_is_refused_before_a_page_or_a_stream_begins
             path = page.format(alice.topic_id)
             for name in names:
                 odd = (long, huge, "x", "-1", "%D9%A3") if name in ("after", "from") else (long,)
-                for said in (*odd, *((unseen,) if name == "q" else ())):
-                    assert get(port, f"{path}?{name}={said}")[0] == 400, (path, name, said)
+                for value in (*odd, *((unseen,) if name == "q" else ())):
+                    assert get(port, f"{path}?{name}={value}")[0] == 400, (path, name, value)
                 with asked(port, f"{path}?{name}=") as response:
                     assert response.status == 200
         assert get(port, f"/topics/{alice.topic_id}/events", Last_Event_ID="x")[0] == 400

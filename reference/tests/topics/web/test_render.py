@@ -57,15 +57,15 @@ def test_a_body_makes_no_tag_but_the_few_and_no_address_but_the_webs(body: str) 
 
 @given(st.text(alphabet="ab <>&\"'*", max_size=40), st.text(alphabet="ab <*", max_size=6))
 def test_a_snippet_keeps_its_words_and_marks_those_of_the_query(text: str, query: str) -> None:
-    found = Tags(str(marked(text, query)))
-    assert found.text == text
-    assert {tag for tag, _ in found.seen} <= {"mark"}
-    assert bool(found.seen) == any(word.lower() in text.lower() for word in query.split())
+    tags = Tags(str(marked(text, query)))
+    assert tags.text == text
+    assert {tag for tag, _ in tags.seen} <= {"mark"}
+    assert bool(tags.seen) == any(word.lower() in text.lower() for word in query.split())
 
 
 def test_a_long_body_is_shown_as_it_stands() -> None:
-    said = str(markdown("[" * (MARKDOWN_CHARS_MAX + 1)))
-    assert said == f"<pre>{'[' * (MARKDOWN_CHARS_MAX + 1)}</pre>"
+    html = str(markdown("[" * (MARKDOWN_CHARS_MAX + 1)))
+    assert html == f"<pre>{'[' * (MARKDOWN_CHARS_MAX + 1)}</pre>"
 
 
 @given(st.text())
