@@ -67,8 +67,8 @@ def _duckdb(streams: Path) -> None:
         queries = files("busspark").joinpath("bench.sql").read_text().split(";")
         for name in ("duckdb", "duckdb, again"):
             with _measured(name):
-                found = [db.execute(query).fetchone() for query in queries if query.strip()]
-        print("duckdb finds", [row[0] for row in found if row])
+                rows = [db.execute(query).fetchone() for query in queries if query.strip()]
+        print("duckdb finds", [row[0] for row in rows if row])
 
 
 @contextmanager

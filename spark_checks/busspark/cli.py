@@ -68,8 +68,8 @@ def _follow(args: argparse.Namespace) -> int:
     if len(args.paths) != 1 or args.engine not in ("auto", "python"):
         raise EngineError("--follow takes one history, and the Python engine")
     verdicts = follow(Path(args.paths[0]))
-    for one in verdicts:
-        telling.tell_verdict(one)
+    for judged in verdicts:
+        telling.tell_verdict(judged)
     verdict = overall(verdicts)
     print(f"{verdict.upper()}  {args.paths[0]}{telling.not_judged(verdicts)}")
     return EXIT_CODES[verdict]
@@ -113,20 +113,20 @@ def _audit(args: argparse.Namespace, streams: str) -> int:
     if engine in ("spark", "both"):
         by_engine.append(_in_spark(args, streams))
     judged = by_engine[0]
-    told = telling.tell(judged, "" if IS_URI in streams else streams)
+    has_events = telling.tell(judged, "" if IS_URI in streams else streams)
     if len(by_engine) == 2:
         if by_engine[0] != by_engine[1]:
             print("The engines DISAGREE: a fault of busproof. Please report it with this history.")
             return 2
         print("Spark and Python agree: the same verdicts, the same witnesses.")
-    verdicts = [one for some in judged.values() for one in some]
+    verdicts = [judgement for some in judged.values() for judgement in some]
     verdict = overall(verdicts)
     if args.out:
         telling.write(args.out, args.paths, verdict, judged, args.states)
     if args.violations:
         telling.write_violations(args.violations, judged)
     print(f"{verdict.upper()}  {' '.join(args.paths)}{telling.not_judged(verdicts)}")
-    if verdict == "invalid" and told:
+    if verdict == "invalid" and has_events:
         print("Next: look at the events above in their history; the plan of a run stands in its first line.")
     return EXIT_CODES[verdict]
 

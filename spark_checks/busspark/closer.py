@@ -83,13 +83,13 @@ def _of_keys(streams: Mapping[str, DataFrame], suspicion: Suspicion) -> dict[str
     if "contents" in streams:
         return {"contents": streams["contents"].where(_among(r.CONTENT, "lane, message", suspicion.keys[r.CONTENT]))}
     held, to = suspicion.keys[r.HOLD], suspicion.keys[r.ADDRESSEE]
-    found = dict(streams)
-    found["holds"] = streams["holds"].where(f"{_among(r.HOLD, 'lane, key', held)} OR {_among(r.ADDRESSEE, 'key', to)}")
+    facts = dict(streams)
+    facts["holds"] = streams["holds"].where(f"{_among(r.HOLD, 'lane, key', held)} OR {_among(r.ADDRESSEE, 'key', to)}")
     if "delivered" in streams:
-        found["delivered"] = streams["delivered"].where(_among(r.HOLD, "lane, id", held))
+        facts["delivered"] = streams["delivered"].where(_among(r.HOLD, "lane, id", held))
     if "appended" in streams:
-        found["appended"] = streams["appended"].where(_among(r.ADDRESSEE, "id", to))
-    return found
+        facts["appended"] = streams["appended"].where(_among(r.ADDRESSEE, "id", to))
+    return facts
 
 
 def _among(kind: int, key: str, keys: set[int]) -> str:
@@ -98,11 +98,11 @@ def _among(kind: int, key: str, keys: set[int]) -> str:
 
 def by_run(streams: Mapping[str, DataFrame]) -> dict[str, Facts]:
     """The facts of each run, in this process."""
-    found: dict[str, Facts] = {}
+    facts: dict[str, Facts] = {}
     for name, stream in streams.items():
         for run, rows in _rows(name, stream):
-            getattr(found.setdefault(run, Facts()), name).extend(rows)
-    return found
+            getattr(facts.setdefault(run, Facts()), name).extend(rows)
+    return facts
 
 
 def _rows(name: str, stream: DataFrame) -> Iterator[tuple[str, list[object]]]:

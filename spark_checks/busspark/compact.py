@@ -72,12 +72,12 @@ def _compact(paths: Iterable[Path], into: Path) -> list[About]:
             why = first.why if isinstance(first, Broken) else "it tells no known system" if first else "there is none"
             raise HistoryError(f"{path} is no history: its first line: {why}")
         runs[first.system, first.run].append(path)
-    found = []
+    abouts = []
     for system in {system for system, _ in runs}:
         with written(into / system) as streams:
             of_system = ((run, parts) for (of, run), parts in runs.items() if of == system)
-            found += [streams.take(run, parts) for run, parts in of_system]
-    return found
+            abouts += [streams.take(run, parts) for run, parts in of_system]
+    return abouts
 
 
 @contextmanager
@@ -111,13 +111,13 @@ class Streams:
         """Take all facts of one run."""
         self._run, self._counts, self._of_state = run, Counter(), defaultdict(list)
         watched = [Integrity() for _ in parts]
-        lines = [one.watch(scan(part)) for one, part in zip(watched, parts, strict=True)]
+        lines = [integrity.watch(scan(part)) for integrity, part in zip(watched, parts, strict=True)]
         events = lines[0] if len(parts) == 1 else merged(lines)
         about = extract_into(self, events, SYSTEMS[self._folder.name].facts)
         for name in FACTS:
             self._flush(name)
             self._write(name)
-        damage = next((one.damage for one in watched if one.damage), "")
+        damage = next((integrity.damage for integrity in watched if integrity.damage), "")
         damage = damage or apart(dict(zip(map(str, parts), watched, strict=True)))
         source = json.dumps([str(part.absolute()) for part in parts])
         counts = json.dumps(self._counts)
@@ -199,17 +199,17 @@ def _special(name: str, table: pa.Table) -> dict[str, int]:
 
 def _table(name: str, run: str, rows: list[Fact]) -> pa.Table:
     schema = _SCHEMAS[name]
-    told = zip(*map(msgspec.structs.astuple, rows), strict=True)
-    columns = [_column(column, kind) for column, kind in zip(told, schema.types[1:], strict=True)]
+    fields = zip(*map(msgspec.structs.astuple, rows), strict=True)
+    columns = [_column(column, kind) for column, kind in zip(fields, schema.types[1:], strict=True)]
     return pa.table([pa.repeat(run, len(rows)), *columns], schema=schema)
 
 
-def _column(told: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
+def _column(values: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
     """Many columns hold one value alone: each system uses only some of them."""
-    first = told[0]
-    if first is told[-1] and told.count(first) == len(told):
-        return pa.nulls(len(told), kind) if first is None else pa.repeat(pa.scalar(first, kind), len(told))
-    return pa.array(told, kind)
+    first = values[0]
+    if first is values[-1] and values.count(first) == len(values):
+        return pa.nulls(len(values), kind) if first is None else pa.repeat(pa.scalar(first, kind), len(values))
+    return pa.array(values, kind)
 
 
 def is_compact(folder: Path) -> bool:

@@ -11,9 +11,9 @@ from busproof.oracle.checks.verdict import NOTHING
 from busspark.known import KNOWN
 
 
-def of_all(said: Verdict, check: Check, about: About, *, has_export: bool) -> Verdict:
+def of_all(verdict: Verdict, check: Check, about: About, *, has_export: bool) -> Verdict:
     """The same verdict with its true count; nothing odd is valid, unless something keeps the check from saying so."""
     counted = json.loads(about.counts).get(KNOWN[check].counts, 0) + (check is export.check and has_export)
-    if counted and said.reason == NOTHING:
-        return Verdict(said.check, "valid", [], counted)
-    return replace(said, counted=counted)
+    if counted and verdict.reason == NOTHING:
+        return Verdict(verdict.check, "valid", [], counted)
+    return replace(verdict, counted=counted)

@@ -55,7 +55,7 @@ def _look(path: Path, known: Found) -> tuple[Judged, bool]:
     with tempfile.TemporaryDirectory(prefix="busproof-streams-") as scratch:
         (about,) = compact([path], Path(scratch))
         ((_, verdicts),) = judge(Path(scratch))
-    new = [(one.check, witness) for one in verdicts for witness in one.witnesses if (one.check, witness) not in known]
+    new = [(v.check, witness) for v in verdicts for witness in v.witnesses if (v.check, witness) not in known]
     known.update(new)
     telling.tell_new(new, about)
     say(f"{about.lines:,} lines, {len(known)} violations", sys.stderr)

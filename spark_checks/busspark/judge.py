@@ -61,7 +61,7 @@ def systems_in(spark: SparkSession, folder: str) -> list[str]:
     """The systems whose streams are there, wherever the folder is."""
     there = spark._jvm.org.apache.hadoop.fs.Path(folder)  # type: ignore[union-attr]
     files = there.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-    return sorted(one.getPath().getName() for one in files.listStatus(there) if one.getPath().getName() in SYSTEMS)
+    return sorted(file.getPath().getName() for file in files.listStatus(there) if file.getPath().getName() in SYSTEMS)
 
 
 def streams_of(spark: SparkSession, folder: str, system: str) -> dict[str, DataFrame]:
@@ -80,16 +80,16 @@ def _judge_system(
     hashes: dict[str, int] = {}
     known: dict[str, About] = {}
     for row in streams["about"].selectExpr("*", f"{RUN} AS r").collect():
-        told = row.asDict()
-        run = told.pop("run")
-        hashes[run], known[run] = told.pop("r"), About(**told)
+        columns = row.asDict()
+        run = columns.pop("run")
+        hashes[run], known[run] = columns.pop("r"), About(**columns)
     current(known)
     _compare_clocks(streams, known)
     events = sum(about.lines for about in known.values())
     say(f"spark: one pass over {events:,} events of {len(known)} runs")
     cut(spark, events)
-    found = screened(streams, set(checks.values()))
-    suspected = {run: found[hashed] for run, hashed in hashes.items()}
+    by_hash = screened(streams, set(checks.values()))
+    suspected = {run: by_hash[hashed] for run, hashed in hashes.items()}
     exports = {row.run: Export(row.at, row.torn) for row in streams["exports"].collect()}
     whole_runs = {run: (about, suspected[run]) for run, about in known.items() if not about.damage}
     closer = Closer(streams, checks, whole_runs, here)
@@ -109,8 +109,8 @@ def _judge_system(
             if is_suspect:
                 say(f"spark: {name}: something is suspect in {run}")
             looked = [exports[run]] if run in exports else []
-            said = closer.look(run, check) if is_suspect else check(Facts(about=[about], exports=looked))
-            verdicts.append(of_all(said, check, about, has_export=bool(looked)))
+            verdict = closer.look(run, check) if is_suspect else check(Facts(about=[about], exports=looked))
+            verdicts.append(of_all(verdict, check, about, has_export=bool(looked)))
         yield run, verdicts
 
 

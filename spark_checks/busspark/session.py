@@ -145,11 +145,11 @@ def _candidates() -> list[Path]:
 
 def _version(java: Path) -> int:
     try:
-        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
+        version_text = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
     except (OSError, subprocess.SubprocessError):
         return 0
-    found = re.search(r'version "(\d+)', said)
-    return int(found.group(1)) if found else 0
+    number = re.search(r'version "(\d+)', version_text)
+    return int(number.group(1)) if number else 0
 
 
 def _wrapped(real: Path, home: Path) -> Path:

@@ -20,14 +20,14 @@ IS_URI = "://"
 
 def histories(paths: Iterable[str]) -> list[Path]:
     """The files of histories that these paths name. HistoryError if one names none."""
-    found: list[Path] = []
+    all_files: list[Path] = []
     for path in paths:
-        here = [Path(one) for one in glob(path, recursive=True)] if has_magic(path) else [Path(path)]
-        files = [file for one in here for file in _files(one)]
+        here = [Path(match) for match in glob(path, recursive=True)] if has_magic(path) else [Path(path)]
+        files = [file for place in here for file in _files(place)]
         if not files:
             raise HistoryError(f"there is no history in {path}; `busproof chaos worker --out DIR` records one")
-        found += files
-    return list(dict.fromkeys(found))
+        all_files += files
+    return list(dict.fromkeys(all_files))
 
 
 def _files(path: Path) -> list[Path]:

@@ -48,7 +48,7 @@ def _first_line(path: Path) -> dict[str, object]:
     """The first line of a file of JSON Lines that is no history."""
     try:
         with path.open("rb") as file:
-            told = json.loads(file.readline())
+            members = json.loads(file.readline())
     except (ValueError, RecursionError):
         return {}
-    return told if isinstance(told, dict) and "mono_ns" not in told else {}
+    return members if isinstance(members, dict) and "mono_ns" not in members else {}

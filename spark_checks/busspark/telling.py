@@ -29,53 +29,53 @@ VIOLATIONS = pa.schema(
 
 def tell(judged: dict[Run, list[Verdict]], folder: str) -> bool:
     """Print everything worth a line; True if events were shown."""
-    found = False
-    bad = [run for run, verdicts in judged.items() if any(one.verdict == "invalid" for one in verdicts)]
-    told = bad or list(judged)
-    for system, run in told[:RUNS_SHOWN]:
+    has_events = False
+    bad = [run for run, verdicts in judged.items() if any(verdict.verdict == "invalid" for verdict in verdicts)]
+    runs = bad or list(judged)
+    for system, run in runs[:RUNS_SHOWN]:
         if len(judged) > 1:
             say(f"run {one_line(run)} of {system}")
         verdicts = judged[system, run]
-        wanted = {index for one in verdicts for witness in one.witnesses[:SHOWN] for index in witness.events}
+        wanted = {index for verdict in verdicts for witness in verdict.witnesses[:SHOWN] for index in witness.events}
         events = _events(runs_of(Path(folder), system)[run], wanted) if wanted and folder else {}
-        found = found or bool(events)
-        for one in verdicts:
-            _tell_one(one, events)
+        has_events = has_events or bool(events)
+        for verdict in verdicts:
+            _tell_one(verdict, events)
     if len(judged) > 1:
         print(f"{len(judged)} runs, {len(bad)} of them invalid" + (", the first are above" if bad else ""))
-    return found
+    return has_events
 
 
-def tell_verdict(one: Verdict) -> None:
+def tell_verdict(verdict: Verdict) -> None:
     """Print a verdict in one line."""
-    reason = f": {one.reason}" if one.reason else ""
-    say(f"{one.verdict:<8} {one.check:<18} {one.counted} operations{one_line(reason)}")
+    reason = f": {verdict.reason}" if verdict.reason else ""
+    say(f"{verdict.verdict:<8} {verdict.check:<18} {verdict.counted} operations{one_line(reason)}")
 
 
 def not_judged(verdicts: list[Verdict]) -> str:
     """The checks of which no history had anything to look at: no verdict speaks of them."""
-    looked = {one.check for one in verdicts if one.counted}
-    names = dict.fromkeys(one.check for one in verdicts if one.check not in looked)
+    looked = {verdict.check for verdict in verdicts if verdict.counted}
+    names = dict.fromkeys(verdict.check for verdict in verdicts if verdict.check not in looked)
     return f" (not judged: {', '.join(names)})" if names else ""
 
 
-def _tell_one(one: Verdict, events: dict[int, Event]) -> None:
-    tell_verdict(one)
-    for witness in one.witnesses[:SHOWN]:
+def _tell_one(verdict: Verdict, events: dict[int, Event]) -> None:
+    tell_verdict(verdict)
+    for witness in verdict.witnesses[:SHOWN]:
         _tell_witness(witness, events)
-    if len(one.witnesses) > SHOWN:
-        counts = Counter(witness.kind for witness in one.witnesses)
+    if len(verdict.witnesses) > SHOWN:
+        counts = Counter(witness.kind for witness in verdict.witnesses)
         print("    in all " + ", ".join(f"{count} {kind}" for kind, count in counts.most_common()))
 
 
-def tell_new(found: list[tuple[str, Witness]], about: About) -> None:
+def tell_new(new: list[tuple[str, Witness]], about: About) -> None:
     """Print the findings of checks since they were last asked, each kind's first few with their events."""
-    shown = list(_first([witness for _, witness in found], SHOWN))
+    shown = list(_first([witness for _, witness in new], SHOWN))
     events = _events(about, {index for witness in shown for index in witness.events}) if shown else {}
     for witness in shown:
         _tell_witness(witness, events)
-    if len(found) > len(shown):
-        print(f"    and {len(found) - len(shown)} more", flush=True)
+    if len(new) > len(shown):
+        print(f"    and {len(new) - len(shown)} more", flush=True)
 
 
 def _tell_witness(witness: Witness, events: dict[int, Event]) -> None:
@@ -91,13 +91,13 @@ def _events(about: About, wanted: set[int]) -> dict[int, Event]:
         return {}
     streams = [(line for line in scan(part) if isinstance(line, Event)) for part in parts]
     events = streams[0] if len(streams) == 1 else merged(streams)
-    found: dict[int, Event] = {}
+    by_index: dict[int, Event] = {}
     for event in events:
         if event.index in wanted:
-            found[event.index] = event
-            if len(found) == len(wanted):
+            by_index[event.index] = event
+            if len(by_index) == len(wanted):
                 break
-    return found
+    return by_index
 
 
 def _line(index: int, event: Event | None) -> str:
@@ -138,9 +138,9 @@ def write(path: Path, paths: list[str], verdict: str, judged: dict[Run, list[Ver
         for (system, run), verdicts in judged.items()
     ]
     path.parent.mkdir(parents=True, exist_ok=True)
-    odd = [{"place": str(one.place), "said": one.said, "odd": one.odd, "notes": one.notes} for one in states]
-    told = {"paths": paths, "verdict": verdict, "runs": runs, "states": odd}
-    path.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+    odd = [{"place": str(s.place), "said": s.said, "odd": s.odd, "notes": s.notes} for s in states]
+    report = {"paths": paths, "verdict": verdict, "runs": runs, "states": odd}
+    path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 
 def write_violations(path: Path, judged: dict[Run, list[Verdict]]) -> None:
@@ -148,8 +148,8 @@ def write_violations(path: Path, judged: dict[Run, list[Verdict]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with pq.ParquetWriter(path, VIOLATIONS, compression="zstd") as into:
         for (system, run), verdicts in judged.items():
-            for one in verdicts:
-                rows = [(system, run, one.check, w.kind, w.why, w.a, w.b, w.events) for w in one.witnesses]
+            for verdict in verdicts:
+                rows = [(system, run, verdict.check, w.kind, w.why, w.a, w.b, w.events) for w in verdict.witnesses]
                 if rows:
                     columns = dict(zip(VIOLATIONS.names, zip(*rows, strict=True), strict=True))
                     into.write_table(pa.table(columns, VIOLATIONS))

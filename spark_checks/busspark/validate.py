@@ -26,8 +26,8 @@ def validate(paths: Iterable[Path]) -> int:
     code = 0
     for path in paths:
         odd = list(odd_lines(path))
-        for said in odd[:SHOWN]:
-            say(f"{path}: {one_line(said)}")
+        for line in odd[:SHOWN]:
+            say(f"{path}: {one_line(line)}")
         if len(odd) > SHOWN:
             say(f"{path}: and {len(odd) - SHOWN} more")
         if not odd:
@@ -55,7 +55,7 @@ def odd_lines(path: Path) -> Iterator[str]:
             pass
     else:
         yield from _odd_calls(events, system.contract, system.facts)
-    yield from (f"line {one.line}: {one.why}" for one in broken)
+    yield from (f"line {line.line}: {line.why}" for line in broken)
     if whole.damage and not broken:
         yield whole.damage
     elif not whole.is_whole:
@@ -72,11 +72,11 @@ def _kept(lines: Iterable[Event | Broken], broken: list[Broken]) -> Iterator[Eve
 def _odd_calls(events: Iterable[Event], contract: Contract, source: Source) -> Iterator[str]:
     """What an answered call, or a row of a state, lacks."""
     columns = left_out(contract)
-    for one in calls(_filled(events, columns, contract)):
-        if isinstance(one, Event):
-            yield from _odd_row(one, source)
-        elif isinstance(one, Call) and one.outcome == "ok" and one.op not in STATE_OPS:
-            yield from _odd_call(one, contract)
+    for call in calls(_filled(events, columns, contract)):
+        if isinstance(call, Event):
+            yield from _odd_row(call, source)
+        elif isinstance(call, Call) and call.outcome == "ok" and call.op not in STATE_OPS:
+            yield from _odd_call(call, contract)
 
 
 def _filled(events: Iterable[Event], columns: dict[tuple[str, str], tuple[str, ...]], of: Contract) -> Iterator[Event]:

@@ -62,7 +62,7 @@ class Damage:
         self.answers = [e for e in self.events if e["type"] == "ok" and e["op"] not in (*STATE_OPS, "clock.set")]
         self.states = [e for e in self.events if e["type"] == "state" and isinstance(e["value"], dict)]
         values = [e["value"] for e in (*self.answers, *self.states) if isinstance(e["value"], dict)]
-        self.scalars = [one for value in values for one in value.values() if isinstance(one, (str, int))]
+        self.scalars = [scalar for value in values for scalar in value.values() if isinstance(scalar, (str, int))]
 
     def done(self) -> Events:
         """A few of them at once."""
@@ -97,15 +97,15 @@ class Damage:
             value = value[step]
         was = value[last]
         near = [was + 1, was - 1, 0, 2**40] if type(was) is int else [was]
-        alike = [one for one in self.scalars if type(one) is type(was)] or [was]
+        alike = [scalar for scalar in self.scalars if type(scalar) is type(was)] or [was]
         value[last] = self.rng.choice([*near, *self.rng.choices(alike, k=4), not was if was in (True, False) else was])
 
     def lists(self) -> None:
         """A list in an answer lacks a row, has one twice, or is turned round."""
         value = self.rng.choice(self.answers)["value"]
-        found = [rows for rows in value.values() if isinstance(rows, list) and rows] if isinstance(value, dict) else []
-        if found:
-            rows = self.rng.choice(found)
+        lists = [rows for rows in value.values() if isinstance(rows, list) and rows] if isinstance(value, dict) else []
+        if lists:
+            rows = self.rng.choice(lists)
             row = self.rng.randrange(len(rows))
             self.rng.choice((lambda: rows.pop(row), lambda: rows.append(rows[row]), rows.reverse))()
 
@@ -115,9 +115,9 @@ class Damage:
 
     def exchange(self) -> None:
         """Two calls got each other's answers."""
-        one, other = self.rng.sample(self.answers, 2)
-        if one["op"] == other["op"]:
-            one["value"], other["value"] = other["value"], one["value"]
+        first, other = self.rng.sample(self.answers, 2)
+        if first["op"] == other["op"]:
+            first["value"], other["value"] = other["value"], first["value"]
 
     def lose_state(self) -> None:
         """A row of the final state is gone."""
@@ -169,9 +169,9 @@ def left_out_after_a_lost_answer(events: Events) -> tuple[Events, int]:
     """A sync without its answer, and a message left out long afterwards; and the event that lacks it."""
     events = copy.deepcopy(events)
     syncs = [e for e in events if e.get("op") == "sync" and e["type"] == "ok" and len(e["value"]["received"]) > 2]
-    one = next(event for event in syncs if event["agent"] not in ("ben", "eve"))
-    left_out = next(event for event in syncs if event["agent"] == one["agent"] and event["index"] > one["index"])
-    one["type"], one["value"] = "info", {}
+    lost = next(event for event in syncs if event["agent"] not in ("ben", "eve"))
+    left_out = next(event for event in syncs if event["agent"] == lost["agent"] and event["index"] > lost["index"])
+    lost["type"], lost["value"] = "info", {}
     left_out["value"]["received"].pop(1)
     return events, left_out["index"]
 
@@ -181,8 +181,8 @@ def left_out_after_a_lost_answer(events: Events) -> tuple[Events, int]:
 
 def _answers(events: Events, op: str, member: str = "") -> Events:
     """The answers of this method in which the member is not empty."""
-    found = [event for event in events if event.get("op") == op and event["type"] == "ok"]
-    return [event for event in found if not member or event["value"].get(member)]
+    answers = [event for event in events if event.get("op") == op and event["type"] == "ok"]
+    return [event for event in answers if not member or event["value"].get(member)]
 
 
 def _rows(events: Events, key: str) -> Events:
@@ -208,8 +208,8 @@ def _unread_payload(events: Events) -> None:
 def _far_ahead(events: Events) -> None:
     """An acknowledgement is answered with what its reader asks for only later."""
     acks = _answers(events, "ack")
-    reader = next(one["agent"] for one in acks if sum(one["agent"] == other["agent"] for other in acks) > 1)
-    first, *_, last = (one for one in acks if one["agent"] == reader)
+    reader = next(ack["agent"] for ack in acks if sum(ack["agent"] == other["agent"] for other in acks) > 1)
+    first, *_, last = (ack for ack in acks if ack["agent"] == reader)
     first["value"]["last_acked_seq"] = last["value"]["last_acked_seq"] = last["seq"] = 1_000
     invoke = next(e for e in reversed(events[: last["index"]]) if e["process"] == last["process"])
     invoke["seq"] = invoke["value"]["seq"] = 1_000
@@ -220,8 +220,8 @@ def _of_another_sender(events: Events) -> None:
 
 
 def _other_client_id(events: Events) -> None:
-    sent = [one["message"] for event in _answers(events, "sync", "sent") for one in event["value"]["sent"]]
-    next(one for one in sent if one["client_message_id"])["client_message_id"] = "another"
+    sent = [sending["message"] for event in _answers(events, "sync", "sent") for sending in event["value"]["sent"]]
+    next(message for message in sent if message["client_message_id"])["client_message_id"] = "another"
 
 
 def _phantoms(events: Events) -> None:
@@ -274,7 +274,7 @@ def without_columns(events: Events) -> Events:
         "index",
     )
     return [
-        {name: told for name, told in event.items() if name in needed or (name == "key" and event["type"] == "state")}
+        {name: value for name, value in event.items() if name in needed or (name == "key" and event["type"] == "state")}
         for event in events
     ]
 

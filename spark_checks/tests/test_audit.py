@@ -46,7 +46,7 @@ def audit(*argv: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    ("number", "without", "said"),
+    ("number", "without", "finding"),
     [
         (2, ("mono_ns",), "line 2: Object missing required field `mono_ns`"),
         (5, ("op",), "line 5: it names no op"),
@@ -55,7 +55,7 @@ def audit(*argv: str, **environment: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_a_file_is_validated_line_by_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], number: int, without: tuple[str, ...], said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], number: int, without: tuple[str, ...], finding: str
 ) -> None:
     """The line is named, and the member that it lacks."""
     same = {"run": "r", "system": "worker", "wall_ms": 1, "mono_ns": 1, "agent": "ada"}
@@ -79,7 +79,7 @@ def test_a_file_is_validated_line_by_line(
         place = place[step]
     del place[last]
     code, out = validated()
-    assert (code, said in out) == (2, True), out
+    assert (code, finding in out) == (2, True), out
 
 
 def test_a_check_that_had_nothing_to_look_at_is_told_beside_the_verdict() -> None:
@@ -112,9 +112,9 @@ def test_spark_runs_on_the_packaged_jvm_where_there_is_no_java(history: Path, tm
         "expr",
         "readlink",
     ):
-        found = next((Path(folder) / name for folder in ("/usr/bin", "/bin") if (Path(folder) / name).exists()), None)
-        if found is not None:
-            (tools / name).symlink_to(found)
+        tool = next((Path(folder) / name for folder in ("/usr/bin", "/bin") if (Path(folder) / name).exists()), None)
+        if tool is not None:
+            (tools / name).symlink_to(tool)
     out = tmp_path / "verdict.json"
     done = audit(
         str(history),
@@ -144,10 +144,10 @@ def test_an_invalid_history_exits_1_and_shows_the_events(
     lines[row] = json.dumps(event) + "\n"
     broken.write_text("".join(lines))
     assert main([str(broken), "--engine", "python"]) == 1
-    told = capsys.readouterr().out
-    assert "lost: a message that was acknowledged" in told
-    assert "phantom: the final state holds a message that nobody sent" in told
-    assert gone in told
+    out = capsys.readouterr().out
+    assert "lost: a message that was acknowledged" in out
+    assert "phantom: the final state holds a message that nobody sent" in out
+    assert gone in out
 
 
 def test_all_violations_are_written_as_parquet(history: Path, tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_all_violations_are_written_as_parquet(history: Path, tmp_path: Path) ->
     assert main([str(broken), "--engine", "python", "--violations", str(out)]) == 1
     verdicts = run_checks(scan(broken))
     rows = pq.read_table(out).to_pylist()
-    assert len(rows) == sum(len(one.witnesses) for one in verdicts)
+    assert len(rows) == sum(len(verdict.witnesses) for verdict in verdicts)
     assert max(Counter(row["kind"] for row in rows).values()) > WRITTEN
     assert {(row["kind"], event) for row in rows for event in row["events"]} >= {
         (fault.kind, fault.event) for fault in truth if fault.kind == "unordered"

@@ -89,7 +89,7 @@ def test_a_cluster_says_what_python_says(recorded: Callable[[str], Path], tmp_pa
                 executor = executor_of(workers[0], lambda: judging.poll() is None)
                 assert executor is not None
                 os.kill(executor, signal.SIGKILL)
-            said = judging.stdout.read()
+            out = judging.stdout.read()
     assert judging.returncode == 0
     in_python = sorted(twin.judge(tmp_path / "streams"))
-    assert said == "".join(f"{run} {verdicts}\n" for run, verdicts in in_python)
+    assert out == "".join(f"{run} {verdicts}\n" for run, verdicts in in_python)

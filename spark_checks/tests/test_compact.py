@@ -36,16 +36,16 @@ def parts_of(path: Path, folder: Path) -> list[Path]:
     """The run as it was recorded: one file per process, each whole, one of them packed by gzip and one by zstd."""
     events = events_of(path)
     header, footer = events[0], events[-1]
-    found = []
+    parts = []
     for process in sorted({event["process"] for event in events[1:-1]}):
         body: Events = [header, *(event for event in events[1:-1] if event["process"] == process)]
         states = sum(event["type"] == "state" for event in body)
         body.append({**footer, "value": {"events": len(body), "states": states}})
         text = "".join(json.dumps({**event, "index": n}) + "\n" for n, event in enumerate(body)).encode()
-        ending, packed = [("", text), (".gz", gzip.compress(text)), (".zst", zstd.compress(text))][len(found) % 3]
-        found.append(folder / f"part-{process}.jsonl{ending}")
-        found[-1].write_bytes(packed)
-    return found
+        ending, packed = [("", text), (".gz", gzip.compress(text)), (".zst", zstd.compress(text))][len(parts) % 3]
+        parts.append(folder / f"part-{process}.jsonl{ending}")
+        parts[-1].write_bytes(packed)
+    return parts
 
 
 @pytest.mark.parametrize("system", ["worker", "comms", "timeline", "topics"])
@@ -69,19 +69,19 @@ def test_parts_are_put_together_as_merge_does(recorded: Recorded, tmp_path: Path
     parts = parts_of(recorded("worker"), folder)
     merge(parts, tmp_path / "merged.jsonl")
     compact([tmp_path / "merged.jsonl"], tmp_path / "a")
-    found = histories([str(folder / "*")])
-    assert sorted(found) == sorted(parts)
-    (about,) = compact(found, tmp_path / "b")
+    paths = histories([str(folder / "*")])
+    assert sorted(paths) == sorted(parts)
+    (about,) = compact(paths, tmp_path / "b")
     assert (about.damage, about.is_whole) == ("", True)
     assert facts_in(tmp_path / "b", "worker") == facts_in(tmp_path / "a", "worker")
 
 
 def test_a_part_that_lacks_a_line_damages_the_run(recorded: Recorded, tmp_path: Path) -> None:
     """It is told which line."""
-    one, *others = parts_of(recorded("worker"), tmp_path)
-    lines = one.read_text().splitlines(keepends=True)
-    one.write_text("".join(lines[:4] + lines[5:]))
-    (about,) = compact([one, *others], tmp_path / "streams")
+    damaged, *others = parts_of(recorded("worker"), tmp_path)
+    lines = damaged.read_text().splitlines(keepends=True)
+    damaged.write_text("".join(lines[:4] + lines[5:]))
+    (about,) = compact([damaged, *others], tmp_path / "streams")
     assert about.damage.startswith("line 5:")
 
 

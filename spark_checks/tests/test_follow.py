@@ -40,14 +40,14 @@ def test_a_violation_is_told_when_it_is_written_and_once(
         "".join(lines[: lie + 2]),
         "".join(lines),
     ]
-    told: list[int] = []
+    counts: list[int] = []
 
     def wait(seconds: float) -> None:
-        told.append(capsys.readouterr().out.count("ack_went_back"))
-        path.write_text(steps[len(told) - 1])
+        counts.append(capsys.readouterr().out.count("ack_went_back"))
+        path.write_text(steps[len(counts) - 1])
 
     verdicts = follow(path, wait)
-    assert told == [0, 0, 0, 1, 0]
+    assert counts == [0, 0, 0, 1, 0]
     assert capsys.readouterr().out.count("ack_went_back") == 0
     assert overall(verdicts) == "invalid"
     assert main(["--follow", str(path)]) == 1

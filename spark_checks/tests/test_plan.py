@@ -53,7 +53,7 @@ def test_tasks_grow_with_the_events_unless_somebody_chose_their_number(spark: Sp
     """Spark's own number, 200, is nobody's choice."""
     ours = spark.newSession()
     cores = spark.sparkContext.defaultParallelism
-    for chosen, told in (("200", cores + 3), ("7", 7)):
+    for chosen, expected in (("200", cores + 3), ("7", 7)):
         ours.conf.set(PARTITIONS, chosen)
         cut(ours, 3_000_000)
-        assert int(ours.conf.get(PARTITIONS) or 0) == told
+        assert int(ours.conf.get(PARTITIONS) or 0) == expected

@@ -74,7 +74,7 @@ def _calls(rng: random.Random, key: str) -> list[Hold]:
         end = moment + rng.randint(1, 12)
         calls.append((rng.uniform(moment, end), moment, end, number))
     at_once = len(calls)  # so many calls can share a moment: each is an event of its own
-    holder, until, token, found = "", 0, 0, []
+    holder, until, token, holds = "", 0, 0, []
     for at, begin, end, number in sorted(calls):
         who, op = rng.choice(HOLDERS), rng.choice(("claim", "claim", "renew", "release"))
         is_held = bool(holder) and until > at
@@ -86,7 +86,7 @@ def _calls(rng: random.Random, key: str) -> list[Hold]:
             holder, until = who, int(at) + LEASE_MS
         is_told = rng.random() > 0.1
         says = is_told and is_granted
-        found.append(
+        holds.append(
             Hold(
                 lane="",
                 begin=2 * (begin * at_once + number),
@@ -103,27 +103,27 @@ def _calls(rng: random.Random, key: str) -> list[Hold]:
                 is_final=False,
             )
         )
-    return found
+    return holds
 
 
 def _altered(rng: random.Random, holds: list[Hold]) -> list[Hold]:
     """One of them is answered, timed or done otherwise."""
     place = rng.choice((rng.randrange(len(holds)), -1 % len(holds)))  # nothing that follows gives the last one away
-    one = holds[place]
+    hold = holds[place]
     change: dict[str, object] = rng.choice(
         (
-            {"granted": not one.granted, "until_ms": None if one.granted else one.at_ms + 15},
+            {"granted": not hold.granted, "until_ms": None if hold.granted else hold.at_ms + 15},
             {"holder": rng.choice(HOLDERS)},
-            {"until_ms": one.until_ms and one.until_ms + rng.choice((-30, -4, 30))},
-            {"at_ms": one.at_ms + 30, "at_ms_min": one.at_ms_min + 30},
-            {"token": one.token and max(one.token - rng.randint(1, 2), 0)},
+            {"until_ms": hold.until_ms and hold.until_ms + rng.choice((-30, -4, 30))},
+            {"at_ms": hold.at_ms + 30, "at_ms_min": hold.at_ms_min + 30},
+            {"token": hold.token and max(hold.token - rng.randint(1, 2), 0)},
             {"op": rng.choice(("claim", "renew", "release"))},
             {"op": "release", "outcome": "ok", "granted": True, "is_final": True},
-            {"due_ms": one.until_ms and one.until_ms + rng.choice((-1, 0, 1))},
+            {"due_ms": hold.until_ms and hold.until_ms + rng.choice((-1, 0, 1))},
             {"outcome": "info", "granted": None, "token": None, "until_ms": None},
         )
     )
-    return [*holds[:place], msgspec.structs.replace(one, **change), *holds[place + 1 :]]
+    return [*holds[:place], msgspec.structs.replace(hold, **change), *holds[place + 1 :]]
 
 
 def _held_before(key: str) -> list[Hold]:
@@ -153,9 +153,9 @@ def _shown(rng: random.Random, key: str) -> list[Delivered]:
 def _streams(spark: SparkSession, facts: Iterable[Facts]) -> dict[str, DataFrame]:
     schema = {name: StructType([StructField("run", StringType()), *fact_schema(FACTS[name])]) for name in STREAMS}
     rows: dict[str, list[tuple[object, ...]]] = {name: [] for name in STREAMS}
-    for one in facts:
+    for of_key in facts:
         for name in STREAMS:
-            rows[name] += [(RUN, *msgspec.structs.astuple(fact)) for fact in getattr(one, name)]
+            rows[name] += [(RUN, *msgspec.structs.astuple(fact)) for fact in getattr(of_key, name)]
     return {name: spark.createDataFrame(rows[name], of) for name, of in schema.items()}
 
 
@@ -176,13 +176,13 @@ def test_every_key_that_the_check_blames_is_suspect(spark: SparkSession, check: 
         key: Facts(about=[ABOUT], holds=holds, delivered=_shown(rng, key) if check is lease.check_deliveries else [])
         for key, holds in of_key.items()
     }
-    found = {key: {witness.kind for witness in check(one).witnesses} for key, one in facts.items()}
-    blamed = {key for key, kinds in found.items() if kinds}
-    assert "lease_too_short" in set().union(*found.values())
+    kinds_of = {key: {witness.kind for witness in check(key_facts).witnesses} for key, key_facts in facts.items()}
+    blamed = {key for key, kinds in kinds_of.items() if kinds}
+    assert "lease_too_short" in set().union(*kinds_of.values())
     keys = _suspicion(_streams(spark, facts.values()), {check}).keys[r.HOLD]
     suspects = {key for key, hashed in _hashes(spark, of_key).items() if hashed in keys}
     assert len(blamed) > KEYS / 10
-    assert (check is lease.check_deliveries) == ("shown_after_done" in set().union(*found.values()))
+    assert (check is lease.check_deliveries) == ("shown_after_done" in set().union(*kinds_of.values()))
     assert "held before" in blamed
     assert blamed <= suspects
     if check is lease.check:

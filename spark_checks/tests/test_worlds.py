@@ -62,13 +62,13 @@ Said = dict[str, list[Verdict]]
 @pytest.fixture(scope="session")
 def untold(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, list[Fault]]:
     """Histories in which sends that nobody answered stand below sends that had returned before they began."""
-    found = {}
+    planted = {}
     for make in BUSES:
         bus = make()
         bus.lies = ("order_reversed" + UNTOLD,)
         path = tmp_path_factory.mktemp("untold") / f"untold-{bus.system}.jsonl"
-        found[path] = [fault for fault in generate(bus, 5_000, path, faults=3, seed=4) if fault.event >= 0]
-    return found
+        planted[path] = [fault for fault in generate(bus, 5_000, path, faults=3, seed=4) if fault.event >= 0]
+    return planted
 
 
 @pytest.fixture(scope="session")
@@ -77,10 +77,10 @@ def worlds(
 ) -> dict[str, Path]:
     """All histories, by name."""
     folder = tmp_path_factory.mktemp("worlds")
-    found = {path.stem: path for path in untold}
+    paths = {path.stem: path for path in untold}
 
     def keep(name: str, events: damage.Events) -> None:
-        found[name] = written(events, folder / f"{name}.jsonl")
+        paths[name] = written(events, folder / f"{name}.jsonl")
 
     for system in SYSTEMS:
         events = events_of(recorded(system))
@@ -107,12 +107,12 @@ def worlds(
         finally:
             fleet.close()
         keep(f"mutant-{system}-{mutant}", events_of(path))
-    whole = found["real-worker"].read_text().splitlines(keepends=True)
+    whole = paths["real-worker"].read_text().splitlines(keepends=True)
     for number, (name, change) in enumerate({**FILES, **CUTS}.items()):
         path = folder / f"file-{number}.jsonl"
         path.write_text("".join(change(whole)).replace("real-worker", path.stem))
-        found[name] = path
-    return found
+        paths[name] = path
+    return paths
 
 
 @pytest.fixture(scope="session")
@@ -141,13 +141,13 @@ def test_spark_says_of_every_world_what_python_says(
     """The same verdicts, counts and witnesses, in one pass over all worlds of a system."""
     in_spark = by_name(worlds, judge(spark, str(streams)))
     assert in_spark.keys() == in_python.keys()
-    assert [name for name, said in in_python.items() if in_spark[name] != said] == []
+    assert [name for name, verdicts in in_python.items() if in_spark[name] != verdicts] == []
 
 
 def test_the_twin_says_the_same_from_compact_streams(worlds: dict[str, Path], in_python: Said, streams: Path) -> None:
     """Compact streams lack nothing."""
     twins = by_name(worlds, dict(twin.judge(streams)))
-    assert [name for name, said in in_python.items() if twins[name] != said] == []
+    assert [name for name, verdicts in in_python.items() if twins[name] != verdicts] == []
 
 
 def test_what_was_narrowed_lacks_nothing_and_makes_nothing_up(
@@ -163,16 +163,16 @@ def test_what_was_narrowed_lacks_nothing_and_makes_nothing_up(
     compact({*list(worlds.values())[::5], *untold}, tmp_path)
     narrowed = by_name(worlds, dict(twin.judge(tmp_path)))
     assert len(narrowed) > 15
-    assert [name for name, said in narrowed.items() if in_python[name] != said] == []
+    assert [name for name, verdicts in narrowed.items() if in_python[name] != verdicts] == []
 
 
 def test_real_histories_are_valid_and_mutants_are_found(in_python: Said) -> None:
     """Else the worlds would agree on nothing."""
     assert {overall(in_python[f"real-{system}"]) for system in SYSTEMS} == {"valid"}
     for (system, mutant), check in MUTANTS.items():
-        said = {verdict.check: verdict.verdict for verdict in in_python[f"mutant-{system}-{mutant}"]}
-        assert said[check] == "invalid"
-    kinds = {witness.kind for verdicts in in_python.values() for one in verdicts for witness in one.witnesses}
+        by_check = {verdict.check: verdict.verdict for verdict in in_python[f"mutant-{system}-{mutant}"]}
+        assert by_check[check] == "invalid"
+    kinds = {witness.kind for verdicts in in_python.values() for verdict in verdicts for witness in verdict.witnesses}
     assert len(kinds) > 25
 
 
@@ -211,7 +211,7 @@ def test_a_send_without_an_answer_must_not_stand_below_what_had_returned(
 def test_an_alteration_is_found_as_what_it_is(in_python: Said, name: str) -> None:
     """In histories that are valid without it."""
     verdicts = in_python[f"altered-{name}"]
-    assert damage.ALTERED[name][2] in {witness.kind for one in verdicts for witness in one.witnesses}
+    assert damage.ALTERED[name][2] in {witness.kind for verdict in verdicts for witness in verdict.witnesses}
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -229,12 +229,12 @@ def test_a_message_that_is_shown_before_it_was_sent_means_that_clocks_disagree(i
     """Nothing is said of the bus."""
     integrity, *others = in_python["two-clocks"]
     assert integrity.reason.startswith("clocks disagree: event ")
-    assert {one.verdict for one in [integrity, *others]} == {"unknown"}
+    assert {verdict.verdict for verdict in [integrity, *others]} == {"unknown"}
 
 
 def test_an_unanswered_send_excuses_no_refused_one(in_python: Said) -> None:
     """In both engines."""
-    kinds = {witness.kind for one in in_python["refused-stands"] for witness in one.witnesses}
+    kinds = {witness.kind for verdict in in_python["refused-stands"] for witness in verdict.witnesses}
     assert kinds == {"refused_but_stored"}
 
 

@@ -93,14 +93,14 @@ class Comms:
             return "receive_messages", {"limit": LIMIT, "channels": CHANNELS}
         self._sent += 1
         to = f"agent-{rng.randrange(AGENTS)}"
-        told = {"message_id": f"m{self._sent}", "to_agent": to, "priority": rng.randrange(10), "ttl_seconds": None}
-        return "send_message", {**told, "message_type": "note", "payload": {"of": f"m{self._sent}"}}
+        message = {"message_id": f"m{self._sent}", "to_agent": to, "priority": rng.randrange(10), "ttl_seconds": None}
+        return "send_message", {**message, "message_type": "note", "payload": {"of": f"m{self._sent}"}}
 
     def columns(self, call: Call, reply: dict[str, Any] | None) -> dict[str, Any]:
         """The columns that the contract of the system has."""
-        found = {} if call[0] == "receive_messages" else {"key": call[1]["message_id"]}
+        members = {} if call[0] == "receive_messages" else {"key": call[1]["message_id"]}
         until = (reply or {}).get("lease_until_ms")
-        return found if until is None else {**found, "lease_until_ms": until}
+        return members if until is None else {**members, "lease_until_ms": until}
 
     # -- the work of the bus
 
@@ -110,8 +110,8 @@ class Comms:
         if op == "send_message":
             return self._send(agent, params, now_ms)
         if op == "receive_messages":
-            first = heapq.nsmallest(LIMIT, self._pending[agent].values(), key=lambda one: (-one.priority, one.sent_at))
-            return {"messages": [one.told() for one in first]}
+            first = heapq.nsmallest(LIMIT, self._pending[agent].values(), key=lambda row: (-row.priority, row.sent_at))
+            return {"messages": [row.told() for row in first]}
         message = self._messages.get(params["message_id"])
         if op == "claim_message":
             return self._claim(agent, message, now_ms)
@@ -246,7 +246,7 @@ class Comms:
         """The dump: all messages, and the dead letters."""
         dead, faults = [id_ for id_, _ in self._dead], []
         certain = [id_ for id_, is_certain in self._dead if is_certain and id_ not in self._unsure]
-        alive = next((one for one in self._messages.values() if one.status == "pending" and not one.claims), None)
+        alive = next((row for row in self._messages.values() if row.status == "pending" and not row.claims), None)
         if lies and certain and alive:
             dead = [*(id_ for id_ in dead if id_ != certain[0]), alive.id]
             faults = [Fault(kind, 0, 0) for kind in lies]

@@ -37,5 +37,5 @@ class Relay(Logs):
         return Fault("lost", 0, 0)
 
     def _row(self, log: str, seq: int | None, id_: str) -> dict[str, Any]:
-        told = {"lane": log, "id": id_, "seq": seq}
-        return told if seq is not None else {**told, "body": f"of {id_}"}
+        members = {"lane": log, "id": id_, "seq": seq}
+        return members if seq is not None else {**members, "body": f"of {id_}"}

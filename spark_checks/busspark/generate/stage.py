@@ -121,10 +121,10 @@ class Stage:
             return
         agent.call = agent.again or self._bus.draw(agent.name, self._rng)
         agent.again = None
-        open_ = [one for one in self._agents if one.call is not None and one is not agent]
-        agent.beside = [one.call for one in open_ if one.call is not None]
-        for one in open_:
-            one.beside.append(agent.call)
+        open_ = [other for other in self._agents if other.call is not None and other is not agent]
+        agent.beside = [other.call for other in open_ if other.call is not None]
+        for other in open_:
+            other.beside.append(agent.call)
         op, params = agent.call
         self._write(
             agent.process, "invoke", op=op, agent=agent.name, value=params, **self._bus.columns(agent.call, None)

@@ -24,8 +24,8 @@ class _Row:
     key: str
 
     def told(self) -> dict[str, Any]:
-        told = {"seq": self.seq, "sender": self.sender, "message_id": self.id, "client_message_id": self.key}
-        return {**told, "content_markdown": f"of {self.key}"}
+        row = {"seq": self.seq, "sender": self.sender, "message_id": self.id, "client_message_id": self.key}
+        return {**row, "content_markdown": f"of {self.key}"}
 
 
 class Topics:
@@ -157,7 +157,7 @@ class Topics:
         if row.seq == self._tops[topic]:  # nobody was told of it: the next message has it, or it would be a gap
             self._tops[topic] -= 1
         row.seq = seq
-        at = bisect(log, seq, key=lambda one: one.seq)
+        at = bisect(log, seq, key=lambda older: older.seq)
         log.insert(at, row)
         for places in (self._places, self._was):
             for of, place in places.items():

@@ -19,8 +19,8 @@ def unexplained(verdicts: list[Verdict], truth: list[Fault]) -> list[str]:
 
     All that the final state shows is of one event: there a fault that has a number explains violations of that number.
     """
-    told = [fault for fault in truth if not (fault.is_of_the_end and fault.seq)]
-    events = {(kind, fault.event) for fault in told for kind in (fault.kind, *fault.also)}
+    in_time = [fault for fault in truth if not (fault.is_of_the_end and fault.seq)]
+    events = {(kind, fault.event) for fault in in_time for kind in (fault.kind, *fault.also)}
     seqs = {(kind, fault.seq) for fault in truth for kind in (fault.kind, *fault.also) if fault.seq}
     return [
         f"{witness.kind} {witness.events} {witness.a} {witness.b}"
@@ -35,8 +35,8 @@ def missed(verdicts: list[Verdict], truth: list[Fault]) -> list[Fault]:
     """Planted faults that nobody found."""
     witnesses = [witness for verdict in verdicts for witness in verdict.witnesses]
     shown = {(witness.kind, event) for witness in witnesses for event in witness.events}
-    told = {(witness.kind, number) for witness in witnesses for number in (witness.a, witness.b, witness.a + 1)}
-    return [f for f in truth if (f.kind, f.event) not in shown and not (f.seq and (f.kind, f.seq) in told)]
+    numbers = {(witness.kind, number) for witness in witnesses for number in (witness.a, witness.b, witness.a + 1)}
+    return [f for f in truth if (f.kind, f.event) not in shown and not (f.seq and (f.kind, f.seq) in numbers)]
 
 
 def planted(path: Path) -> list[Fault]:
@@ -58,8 +58,8 @@ def main() -> int:
     witnesses = sum(len(verdict.witnesses) for verdict in verdicts)
     print(f"{verdicts[0].counted:,} lines, {len(truth)} faults of {len(Counter(f.kind for f in truth))} kinds planted")
     print(f"recall {1 - len(lost) / max(len(truth), 1):.4f}, precision {1 - len(extra) / max(witnesses, 1):.4f}")
-    for one in [*map(str, lost), *extra][:20]:
-        print(f"  {one}")
+    for line in [*map(str, lost), *extra][:20]:
+        print(f"  {line}")
     return 1 if lost or extra else 0
 
 

@@ -91,21 +91,21 @@ class Worker:
         """The columns that the contract of the system has."""
         op, params = call
         if op == "publish":
-            found = {"key": params["message"]["id"]}
-            return found if reply is None else {**found, "seq": reply["seq"]}
+            members = {"key": params["message"]["id"]}
+            return members if reply is None else {**members, "seq": reply["seq"]}
         if op == "ack":
             return {"seq": params["seq"]}
         if op == "poll":
             return {}
-        found = {"key": params["task_id"]}
+        members = {"key": params["task_id"]}
         if reply is None:
-            return found
+            return members
         granted = {
             "granted": reply["granted"],
             "lease_until_ms": reply.get("lease_until_ms"),
             "token": reply.get("token"),
         }
-        return {**found, **{name: value for name, value in granted.items() if value is not None}}
+        return {**members, **{name: value for name, value in granted.items() if value is not None}}
 
     # -- the work of the bus
 
@@ -321,9 +321,9 @@ class Worker:
         cursors = dict(self._cursors)
         faults = []
         if lies:
-            one = max(cursors, key=lambda agent: cursors[agent])
-            cursors[one] -= 1
-            faults = [Fault("cursor_lost", 0, cursors[one])]
+            agent = max(cursors, key=lambda agent: cursors[agent])
+            cursors[agent] -= 1
+            faults = [Fault("cursor_lost", 0, cursors[agent])]
         rows = {"messages": len(self._log), "cursors": len(cursors)}
         yield "dump", {"rows": rows}, self._rows(cursors), faults
 

@@ -37,18 +37,18 @@ def look(db: Database, check: Check) -> Verdict:
     """One check."""
     known = KNOWN[check]
     if not is_screened(check, db.about):
-        said = check(_facts(db, {name: f"FROM {name}" for name in known.looks_at}))
+        verdict = check(_facts(db, {name: f"FROM {name}" for name in known.looks_at}))
     elif isinstance(known.shown, dict):
-        said = _in_parts(db, check, known.shown)
+        verdict = _in_parts(db, check, known.shown)
     else:
-        said = check(_facts(db, known.shown(db)))
-    return of_all(said, check, db.about, has_export=db.count("exports") > 0)
+        verdict = check(_facts(db, known.shown(db)))
+    return of_all(verdict, check, db.about, has_export=db.count("exports") > 0)
 
 
 def _in_parts(db: Database, check: Check, by: Mapping[str, str]) -> Verdict:
-    said = [check(facts) for facts in parts(db, by)]
-    witnesses = sorted({witness for one in said for witness in one.witnesses})
-    verdict = next((one for one in said if one.verdict == "invalid"), said[0])
+    by_part = [check(facts) for facts in parts(db, by)]
+    witnesses = sorted({witness for judgement in by_part for witness in judgement.witnesses})
+    verdict = next((judgement for judgement in by_part if judgement.verdict == "invalid"), by_part[0])
     return replace(verdict, witnesses=witnesses)
 
 

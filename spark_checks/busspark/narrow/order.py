@@ -58,6 +58,6 @@ def narrowed_dense(db: Database) -> dict[str, str]:
                FROM stored WHERE seq IS NOT NULL)
            WHERE seq <> below + 1""",
     )
-    found = narrowed(db)
-    odd = f"SELECT lane FROM ({found['stored']})"
-    return {**found, "stored": f"SELECT * FROM stored WHERE lane IN (FROM torn UNION {odd})"}
+    facts = narrowed(db)
+    odd = f"SELECT lane FROM ({facts['stored']})"
+    return {**facts, "stored": f"SELECT * FROM stored WHERE lane IN (FROM torn UNION {odd})"}

@@ -37,7 +37,7 @@ class Suspicion:
 def suspicions(rows: Iterable[Row], *, is_dense: bool) -> dict[int, Suspicion]:
     """The suspicion against each run, by its hash."""
     of_run: dict[int, list[Row]] = defaultdict(list)
-    found: dict[int, Suspicion] = defaultdict(Suspicion)
+    by_run: dict[int, Suspicion] = defaultdict(Suspicion)
     sums: dict[tuple[int, int], int] = defaultdict(int)  # run, suspicion → the sum that is missing
     newest: dict[int, int] = defaultdict(int)  # run → the largest seq that stands
     readers: dict[tuple[int, int], list[Row]] = defaultdict(list)  # run, reader
@@ -58,21 +58,21 @@ def suspicions(rows: Iterable[Row], *, is_dense: bool) -> dict[int, Suspicion]:
             uninvited.append(row)
         elif row.k in SLICED:
             of_run[row.r].append(row)
-        found[row.r].suspect(row, row.bits & ~UNINVITED)
+        by_run[row.r].suspect(row, row.bits & ~UNINVITED)
     for row in uninvited:
         nameless[row.r, row.s] -= 1
-        found[row.r].suspect(row, UNINVITED if nameless[row.r, row.s] < 0 else 0)
+        by_run[row.r].suspect(row, UNINVITED if nameless[row.r, row.s] < 0 else 0)
     for run, slices in of_run.items():
-        found[run].bits |= _gaps(slices) if is_dense else 0
+        by_run[run].bits |= _gaps(slices) if is_dense else 0
         sums[run, READS] += _covered(slices)
-        newest[run] = max([newest[run], *(one.v for one in slices if one.k == r.SEQ and one.v is not None)])
-    for (run, _), told in readers.items():
-        found[run].bits |= _of_reader(told, newest[run])
-    for (run, _), told in lanes.items():
-        found[run].bits |= READS if _most(told, "u") > _most(told, "v") else 0
+        newest[run] = max([newest[run], *(slice_.v for slice_ in slices if slice_.k == r.SEQ and slice_.v is not None)])
+    for (run, _), group in readers.items():
+        by_run[run].bits |= _of_reader(group, newest[run])
+    for (run, _), group in lanes.items():
+        by_run[run].bits |= READS if _most(group, "u") > _most(group, "v") else 0
     for (run, what), missing in sums.items():
-        found[run].bits |= what if missing % 2**64 else 0
-    return found
+        by_run[run].bits |= what if missing % 2**64 else 0
+    return by_run
 
 
 def _place(row: Row) -> tuple[int, int, int]:
@@ -89,30 +89,30 @@ def _of_kind(kind: int, slices: Iterable[Row]) -> Iterator[list[Row]]:
 def _gaps(slices: list[Row]) -> int:
     """Each slice of a dense log ends where the one above it begins, and the last one begins with 1."""
     for of_log in _of_kind(r.SEQ, slices):
-        stands = [one for one in of_log if one.h is not None]
-        if stands and [one.h0 for one in stands] != [one.h + 1 for one in stands[1:]] + [1]:
+        stands = [slice_ for slice_ in of_log if slice_.h is not None]
+        if stands and [slice_.h0 for slice_ in stands] != [slice_.h + 1 for slice_ in stands[1:]] + [1]:
             return ORDER
     return 0
 
 
 def _covered(slices: list[Row]) -> int:
     """The hashes of all that the reads of a run covered, each as often as it was covered."""
-    found = 0
+    covered = 0
     for of_view in _of_kind(r.VIEW, slices):
         reads = 0  # those that have begun to cover above this slice and go on
-        for one in of_view:
-            found += (one.w or 0) + (one.hs or 0) * reads
-            reads += one.n or 0
-    return found
+        for slice_ in of_view:
+            covered += (slice_.w or 0) + (slice_.hs or 0) * reads
+            reads += slice_.n or 0
+    return covered
 
 
-def _of_reader(told: list[Row], newest: int) -> int:
+def _of_reader(rows: list[Row], newest: int) -> int:
     """Judge a reader's acknowledgements, the answers to them, and its place in the end."""
-    acked, asked, stands = _most(told, "n"), _most(told, "u"), _most(told, "h")
-    if acked > newest or stands < acked or (stands > asked and not _most(told, "f")):
+    acked, asked, stands = _most(rows, "n"), _most(rows, "u"), _most(rows, "h")
+    if acked > newest or stands < acked or (stands > asked and not _most(rows, "f")):
         return ACKS
     return 0
 
 
-def _most(told: Iterable[Row], name: str) -> int:
-    return max([getattr(one, name) or 0 for one in told], default=0)
+def _most(rows: Iterable[Row], name: str) -> int:
+    return max([getattr(row, name) or 0 for row in rows], default=0)

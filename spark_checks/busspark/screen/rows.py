@@ -89,22 +89,22 @@ def rows_of(streams: Streams, checks: set[Check]) -> DataFrame | None:
 
 
 def _rows(frame: DataFrame, kind: int, key: str, slice_: str, place: str, **columns: str) -> DataFrame:
-    told = [f"CAST({columns.get(name, 'NULL')} AS LONG) AS {name}" for name in LONGS]
+    casts = [f"CAST({columns.get(name, 'NULL')} AS LONG) AS {name}" for name in LONGS]
     keyed = (f"{RUN} AS r", f"CAST({kind} AS BYTE) AS k", f"xxhash64({kind}, run, {key}) AS g")
     where = (f"CAST({slice_} AS LONG) AS s", f"CAST({place} AS LONG) AS o")
-    return frame.selectExpr(*keyed, *where, *told)
+    return frame.selectExpr(*keyed, *where, *casts)
 
 
 def _bits(conditions: Mapping[int, str]) -> str:
-    return " + ".join(f"CASE WHEN {said} THEN {bit} ELSE 0 END" for bit, said in conditions.items())
+    return " + ".join(f"CASE WHEN {condition} THEN {bit} ELSE 0 END" for bit, condition in conditions.items())
 
 
 # -- messages and logs
 
 
-def _unnamed(said: str) -> str:
+def _unnamed(expression: str) -> str:
     """`said`, for a message that is known by its id alone."""
-    return f"CASE WHEN name IS NULL THEN {said} END"
+    return f"CASE WHEN name IS NULL THEN {expression} END"
 
 
 def _messages(streams: Streams, *, with_addressee: bool) -> list[DataFrame]:
@@ -141,12 +141,12 @@ def _messages(streams: Streams, *, with_addressee: bool) -> list[DataFrame]:
 
 def _log(streams: Streams, *, is_dense: bool) -> list[DataFrame]:
     """Each log from its end: whose its seqs are and, if none may be left out, the seqs that stand there."""
-    told = streams["appended"].where("outcome = 'ok' AND seq IS NOT NULL AND coalesce(name, id) IS NOT NULL")
+    stored = streams["appended"].where("outcome = 'ok' AND seq IS NOT NULL AND coalesce(name, id) IS NOT NULL")
     where = ("lane", f"seq DIV {SLICE_OF_LOG}", "-seq")
     # Seqs that had been told before a message was sent stand below it.
     late = f"CASE WHEN newest > seq THEN {LATE} ELSE 0 END"
-    found = [_rows(told, SEQ, *where, f=late, n="end", u="xxhash64(coalesce(name, id))", v="seq")]
-    return [*found, _rows(streams["stored"].where("seq IS NOT NULL"), SEQ, *where, h="seq")] if is_dense else found
+    rows = [_rows(stored, SEQ, *where, f=late, n="end", u="xxhash64(coalesce(name, id))", v="seq")]
+    return [*rows, _rows(streams["stored"].where("seq IS NOT NULL"), SEQ, *where, h="seq")] if is_dense else rows
 
 
 # -- reads
@@ -197,10 +197,10 @@ def _spans(reads: DataFrame, view: str) -> list[DataFrame]:
 
 def _receives(streams: Streams) -> list[DataFrame]:
     """The messages of an answer: each is there once, and sent by somebody."""
-    got = streams["delivered"].where("id IS NOT NULL")
+    received = streams["delivered"].where("id IS NOT NULL")
     return [
-        _rows(got, MESSAGE, "'', id", "xxhash64('')", "0", f=str(RECEIVED)),
-        _rows(got, ANSWER, "end, id", "0", "0", n="1"),
+        _rows(received, MESSAGE, "'', id", "xxhash64('')", "0", f=str(RECEIVED)),
+        _rows(received, ANSWER, "end, id", "0", "0", n="1"),
     ]
 
 
@@ -236,17 +236,17 @@ def _holds(streams: Streams, *, may_repeat: bool) -> list[DataFrame]:
     place = "CASE WHEN outcome = 'info' THEN begin ELSE end END"
     hand = {"u": "xxhash64(holder)", "t": f"coalesce(until_ms, {NEVER})"}
     token = f"CASE WHEN {claimed} THEN -token END"
-    said = {"n": "at_ms", "h": "at_ms_min", "v": token, "b": "begin", **hand}
+    columns = {"n": "at_ms", "h": "at_ms_min", "v": token, "b": "begin", **hand}
     holds, where = streams["holds"], ("lane, key", "0")
     if not may_repeat:
         shown = streams["delivered"].where("id IS NOT NULL")
         return [
-            _rows(holds, HOLD, *where, place, f=_bits(bits | kept | freed), **said),
+            _rows(holds, HOLD, *where, place, f=_bits(bits | kept | freed), **columns),
             _rows(shown, HOLD, "lane, id", "0", "begin", f=str(SHOWN)),
         ]
     asked = holds.where(f"({held}) OR ({freed[FREED]})")
     return [
-        _rows(holds, HOLD, *where, place, f=_bits(bits), **said),
+        _rows(holds, HOLD, *where, place, f=_bits(bits), **columns),
         _rows(asked, HOLD, *where, "begin", f=_bits({COMING: held} | freed | kept), **hand),
     ]
 
@@ -353,10 +353,10 @@ _HOW = {"w": F.sum, "bits": F.bit_or}  # the others by their greatest
 
 
 def _summed(frame: DataFrame, kind: int, key: str, slice_: str, **columns: str) -> DataFrame:
-    told = [f"CAST({column} AS LONG) AS {name}" for name, column in columns.items()]
-    rows = frame.selectExpr(f"{RUN} AS r", f"CAST({key} AS LONG) AS g", *told)
-    found = rows.groupBy("r", "g").agg(*(_HOW.get(name, F.max)(name).alias(name) for name in columns))
+    casts = [f"CAST({column} AS LONG) AS {name}" for name, column in columns.items()]
+    rows = frame.selectExpr(f"{RUN} AS r", f"CAST({key} AS LONG) AS g", *casts)
+    summed = rows.groupBy("r", "g").agg(*(_HOW.get(name, F.max)(name).alias(name) for name in columns))
     others = [f"CAST(NULL AS LONG) AS {name}" for name in ("f", "n", "h", "u", "v", "w") if name not in columns]
     bits = "bits" if "bits" in columns else "CAST(0 AS LONG) AS bits"
     of_all = ("r", f"CAST({kind} AS BYTE) AS k", "g", f"CAST({slice_} AS LONG) AS s", bits)
-    return found.selectExpr(*of_all, *(name for name in columns if name != "bits"), *others)
+    return summed.selectExpr(*of_all, *(name for name in columns if name != "bits"), *others)

@@ -75,28 +75,28 @@ def screened(rows: DataFrame, *, may_repeat: bool) -> DataFrame:
         "u",
         "v",
     )
-    found = (
+    suspect = (
         seen.where(f"k <> {r.HOLD} OR bits <> 0")
         .groupBy("g", "s")
         .agg(*(F.expr(how).alias(name) for name, how in OF_KEY.items()))
     )
-    found = found.withColumn("bits", F.expr(f"bits | CASE WHEN k IN ({_SUMMED}) THEN {_of_keys()} ELSE 0 END"))
-    return found.where(f"bits <> 0 OR k IN ({', '.join(map(str, (*SLICED, r.NAMELESS)))})")
+    suspect = suspect.withColumn("bits", F.expr(f"bits | CASE WHEN k IN ({_SUMMED}) THEN {_of_keys()} ELSE 0 END"))
+    return suspect.where(f"bits <> 0 OR k IN ({', '.join(map(str, (*SLICED, r.NAMELESS)))})")
 
 
-def and_sums(found: DataFrame, sums: DataFrame | None) -> DataFrame:
+def and_sums(rows: DataFrame, sums: DataFrame | None) -> DataFrame:
     """The sums as further rows."""
     if sums is None:
-        return found
+        return rows
     there = set(sums.columns)
-    return found.unionAll(sums.selectExpr(*(c if c in there else f"CAST(NULL AS LONG) AS {c}" for c in found.columns)))
+    return rows.unionAll(sums.selectExpr(*(c if c in there else f"CAST(NULL AS LONG) AS {c}" for c in rows.columns)))
 
 
 _SUMMED = ", ".join(map(str, (r.MESSAGE, r.ADDRESSEE, r.LETTER, r.ANSWER, r.CONTENT)))
 
 
-def _of_hold(bit: int, said: str) -> str:
-    return f"CASE WHEN k = {r.HOLD} AND f & {bit} <> 0 THEN {said} END"
+def _of_hold(bit: int, condition: str) -> str:
+    return f"CASE WHEN k = {r.HOLD} AND f & {bit} <> 0 THEN {condition} END"
 
 
 def _has(bits: str, bit: int) -> str:
@@ -135,7 +135,7 @@ def _of_keys() -> str:
 
 
 def _sum_of(suspicions: dict[int, str]) -> str:
-    return "(" + " + ".join(f"CASE WHEN {said} THEN {bit} ELSE 0 END" for bit, said in suspicions.items()) + ")"
+    return "(" + " + ".join(f"CASE WHEN {when} THEN {bit} ELSE 0 END" for bit, when in suspicions.items()) + ")"
 
 
 def _of_holds(may_repeat: bool) -> str:
@@ -156,7 +156,7 @@ def _of_holds(may_repeat: bool) -> str:
     )
     shorter = "b_held.who = u AND t < b_held.until"
     granted = f"{_has('f', r.CLAIMED)} AND coalesce(({early}) OR v >= b_v OR ({shorter}), FALSE)"
-    held = " OR ".join(f"(b_{one}.until >= h AND {released} < b_{one}.at)" for one in ("held", "coming"))
+    held = " OR ".join(f"(b_{claim}.until >= h AND {released} < b_{claim}.at)" for claim in ("held", "coming"))
     given_back_meanwhile = f"(b_held.until >= h AND {released} > b)"
     is_held = f"{held} OR {given_back_meanwhile} OR {released} < b_unsure.at"
     refused = f"{_has('f', r.REFUSED)} AND NOT coalesce({is_held}, FALSE)"
