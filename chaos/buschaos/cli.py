@@ -142,17 +142,17 @@ def _settings(args: argparse.Namespace) -> Settings:
 
 def _words(args: argparse.Namespace, subject: Subject) -> dict[str, Any]:
     """The words of the acts: what the line says goes before what is usual, or usual for somebody in a hurry."""
-    said = {name: value for name, value in vars(args).items() if value is not None}
+    given = {name: value for name, value in vars(args).items() if value is not None}
     if args.at is not None:  # one point, in the act that has its rows
         holds = {act: act.has(args.at, frozenset(args.only or ()), subject) for act in ACTS}
-        said |= {act.flag: has for act, has in holds.items() if has is not None}
-    is_whole = args.at is None and not any(act.is_named(said) for act in ACTS)
-    chosen = acts_of(args.system, args.bus or ()) if is_whole else [act for act in ACTS if act.is_named(said)]
+        given |= {act.flag: has for act, has in holds.items() if has is not None}
+    is_whole = args.at is None and not any(act.is_named(given) for act in ACTS)
+    chosen = acts_of(args.system, args.bus or ()) if is_whole else [act for act in ACTS if act.is_named(given)]
     usual: dict[str, Any] = {}
     for act in chosen:
         usual |= act.usual(subject) if is_whole else {}
-        usual |= act.hurried(said, subject) if args.quick else {}
-    words = usual | said
+        usual |= act.hurried(given, subject) if args.quick else {}
+    words = usual | given
     for act in chosen:
         words |= act.unsaid(words, subject)
     return {name: value for name, value in words.items() if name in known_words()}
@@ -167,7 +167,7 @@ def _named(names: Sequence[str], system: str) -> tuple[Operation, ...]:
     return tuple(known[name] for name in names)
 
 
-def _tell(result: Run, told: Report, settings: Settings) -> None:
+def _tell(result: Run, judged: Report, settings: Settings) -> None:
     shared = settings.shared
     rows = catalogue(shared.system)
     for act in result.acts:
@@ -181,16 +181,16 @@ def _tell(result: Run, told: Report, settings: Settings) -> None:
             say(f"  ? cut short: {one_line(act.cut_short)}")
         for text in act.undecided:
             say(f"  ? {one_line(text)}")
-        for row in told.rows:
+        for row in judged.rows:
             if row["check"] == act.name:
                 say(f"  {row['outcome']:14} {row['requirement']:18} {rows[row['requirement']].text}")
         say(f"  again: {report.again(settings, act.name)}")
     who = one_line(f"{result.hello.name} {result.hello.version}")
-    say(f"\n{told.verdict.upper()}  {who} as a {shared.system} bus under chaos{report.in_part(settings)}")
-    undecided = sum(row["outcome"] == "inconclusive" for row in told.rows)
+    say(f"\n{judged.verdict.upper()}  {who} as a {shared.system} bus under chaos{report.in_part(settings)}")
+    undecided = sum(row["outcome"] == "inconclusive" for row in judged.rows)
     if undecided and shared.time.is_limited:
         unlimited = report.unhurried(settings)
-        say(f"{undecided} of {len(told.rows)} rows were not decided in this time. Without a limit: {unlimited}")
+        say(f"{undecided} of {len(judged.rows)} rows were not decided in this time. Without a limit: {unlimited}")
     say(f"Report: {shared.out / 'report.html'}")
     if result.history is not None:
         say(f"History: {result.history}\nNext: busproof audit {shlex.quote(str(result.history))}")
@@ -201,11 +201,11 @@ def _tell_problems(act: Findings) -> None:
     alike: dict[tuple[str, str], list[tuple[Problem, Path]]] = {}
     for problem, history in act.problems:
         alike.setdefault(problem.kind, []).append((problem, history))
-    for found in list(alike.values())[:PROBLEMS_SHOWN]:
-        problem, history = min(found, key=lambda one: one[0].is_by_luck)  # one that shows again
+    for group in list(alike.values())[:PROBLEMS_SHOWN]:
+        problem, history = min(group, key=lambda pair: pair[0].is_by_luck)  # one that shows again
         say(f"  {'~' if problem.is_dialect else '✗'} {problem.noun}: {one_line(problem.why)}")
-        if len(found) > 1 or problem.point:
-            times = [f"{len(found)} times, this one first"] if len(found) > 1 else []
+        if len(group) > 1 or problem.point:
+            times = [f"{len(group)} times, this one first"] if len(group) > 1 else []
             say(f"    {': '.join([*times, problem.point]) if problem.point else times[0]}")
         say(f"    evidence: {history}")
     if len(alike) > PROBLEMS_SHOWN:

@@ -16,13 +16,13 @@ def altered(delivered: Iterable[tuple[int, str, Mapping[str, Any]]], sent: Mappi
 
     Each message is told once, at its first altered field. Messages that nobody sent are left to another check.
     """
-    told: set[str] = set()
+    shown: set[str] = set()
     for event, name, row in delivered:
-        if name not in sent or name in told:
+        if name not in sent or name in shown:
             continue
         for field, value in sent[name].items():
             if _text(row.get(field)) != _text(value):
-                told.add(name)
+                shown.add(name)
                 why = f"altered: {name} was sent with {field} {short(value)}, and is delivered with "
                 yield Problem("log", why + short(row.get(field)), (event,))
                 break

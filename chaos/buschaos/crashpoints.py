@@ -171,7 +171,7 @@ class CrashPoints:
             yield from map(real, self._error_points(rehearsal.changes))
             yield from map(real, self._short_points(rehearsal.changes) if self._shorts else ())
             if self._others and operation.name in self._subject.repertoire.others:
-                yield from (real(Point(one.ordinal, Others())) for one in turns(rehearsal.changes))
+                yield from (real(Point(change.ordinal, Others())) for change in turns(rehearsal.changes))
         if self._kills and operation.first is not None:
             ordinals = (AFTER_THE_ANSWER, *(change.ordinal for change in rehearsal.changes))
             yield from (real(Point(ordinal, Kill())) for ordinal in ordinals)
@@ -287,8 +287,8 @@ def places(changes: list[Change], *, by_whole_path: bool = False) -> dict[int, t
     Neither do the folders above a file's own folder, unless the whole path is asked for.
     """
     paths = [change.path if by_whole_path else "/".join(change.path.split("/")[-2:]) for change in changes]
-    told = [f"{change.call} {_numberless(path)}" for change, path in zip(changes, paths, strict=True)]
-    return {change.ordinal: (before, now) for change, before, now in zip(changes, ["", *told], told, strict=False)}
+    calls = [f"{change.call} {_numberless(path)}" for change, path in zip(changes, paths, strict=True)]
+    return {change.ordinal: (before, now) for change, before, now in zip(changes, ["", *calls], calls, strict=False)}
 
 
 def first_of_each(changes: list[Change]) -> list[Change]:
@@ -301,8 +301,8 @@ def first_of_each(changes: list[Change]) -> list[Change]:
 def turns(changes: list[Change]) -> list[Change]:
     """Each change that is not like the one before it. The owner of its folder is the agent that it meets."""
     kinds = places(changes, by_whole_path=True)
-    told = [change for change in changes if change.path != ANSWER]
-    return told[:1] + [now for before, now in itertools.pairwise(told) if kinds[now.ordinal] != kinds[before.ordinal]]
+    steps = [change for change in changes if change.path != ANSWER]
+    return steps[:1] + [now for before, now in itertools.pairwise(steps) if kinds[now.ordinal] != kinds[before.ordinal]]
 
 
 def _numberless(path: str) -> str:

@@ -124,21 +124,21 @@ class Damage:
     def _end(self, left: Image, where: str, kind: str, sound: dict[str, Any]) -> str:
         with contextlib.closing(self._stage(left)) as stage:
             try:
-                found, evidence = stage.find()
+                left_state, evidence = stage.find()
                 stage.work_on()
             except Refused as error:
                 return f"refused {error.code}"
             except DoorError as error:
                 self._found(f"{where}: {error}", stage)
                 return "ended the process"
-            said = list(state.health(evidence))
+            complaints = list(state.health(evidence))
             polled = [event.value for event in stage.events() if event.type == "ok" and event.op == "poll"]
             rows = [row for reply in polled for row in reply.get("messages", [])]
-            if said or any(row.get("payload_error") for row in rows):
+            if complaints or any(row.get("payload_error") for row in rows):
                 return "told"
             if kind == "blob" and any(row.get("payload") != self._payload(row["id"]) for row in rows):
                 self._found(f"{where}: a blob is handed out with another content", stage)
-        tables = state.tables(found), state.tables(sound)
+        tables = state.tables(left_state), state.tables(sound)
         return "without effect" if tables[0] == tables[1] else "silently another state"
 
     def _found(self, why: str, stage: Stage) -> None:
@@ -146,7 +146,7 @@ class Damage:
         self.problems.append((why, kept / "history.jsonl"))
 
     def _payload(self, id_: str) -> Any:
-        promises = {one.id: one for one in self._ground.subject.truth.promises(self._ground.events)}
+        promises = {promise.id: promise for promise in self._ground.subject.truth.promises(self._ground.events)}
         return promises[id_].message.get("payload") if id_ in promises else None
 
     # -- files
@@ -172,7 +172,7 @@ class Damage:
         ) as recorder:
             live = self._come(store, recorder, 2, is_watched=waits)
             params = self._operation.params(self._ground.prepared)
-            catch_up, said = self._ground.subject.catch_up, "acknowledged"
+            catch_up, answer = self._ground.subject.catch_up, "acknowledged"
             call = partial(live.call, self._operation.method, **params)
             try:
                 if catch_up is None:
@@ -184,9 +184,9 @@ class Damage:
                 elif not _takes_while_it_waits(live, store, name.removesuffix("-wal"), call, take):
                     return DID_NOT_WAIT
             except Refused as error:
-                said = f"refused {error.code}"
+                answer = f"refused {error.code}"
                 if catch_up is None:
-                    return said
+                    return answer
             except Lost as error:
                 self._keep(folder, f"{name}: {error}")
                 return "ended the process"
@@ -195,8 +195,8 @@ class Damage:
             try:
                 other = self._come(store, recorder, 3)
             except DoorError as error:
-                end = f"{said}, and nobody can work on the store: {error}"
-                if said == "acknowledged":
+                end = f"{answer}, and nobody can work on the store: {error}"
+                if answer == "acknowledged":
                     self._keep(folder, f"{name}: {end}")
                 return end
             if catch_up is not None:
@@ -205,9 +205,9 @@ class Damage:
             self._let_go(other)
         there = {row[self._ground.subject.id] for row in dump[self._ground.subject.table]}
         if missing := self._ground.subject.repertoire.ids(self._operation.method, params) - there:
-            self._keep(folder, f"{name}: {said}, and lost: {state.short(sorted(missing))}")
-            return f"{said}, and lost"
-        return f"{said}, and found"
+            self._keep(folder, f"{name}: {answer}, and lost: {state.short(sorted(missing))}")
+            return f"{answer}, and lost"
+        return f"{answer}, and found"
 
     def _make_it_work(self, live: Session, params: dict[str, Any]) -> None:
         """Call it for other messages: a process that has been at work for a while remembers what it has looked at.
@@ -377,8 +377,8 @@ def main() -> int:
         with damaging(spec, system, Path("busproof-out/damage")) as damage:
             for kind in KINDS:
                 if ends := damage.bits(kind, count, seed=1):
-                    told = ", ".join(f"{end} {times}" for end, times in ends.most_common())
-                    say(f"{ends.total()} bits of the {kind}: {told}")
+                    counts = ", ".join(f"{end} {times}" for end, times in ends.most_common())
+                    say(f"{ends.total()} bits of the {kind}: {counts}")
             for what, end in damage.files():
                 say(f"{what}: {end}")
             for problem, history in damage.problems:

@@ -106,13 +106,13 @@ def run(
             json.dump(job, child.stdin)
             child.stdin.close()
             for line in child.stdout:
-                told = json.loads(line)
-                if FAILED in told:
-                    raise RunFailed(told[FAILED])
-                if APART in told:
-                    raise NotInItsFolderError(told[APART])
-                problems = [Problem(**problem) for problem in told["problems"]]
-                yield Level(told["amount"], told["opened"], told["of"], Counter(told["answers"]), problems)
+                level = json.loads(line)
+                if FAILED in level:
+                    raise RunFailed(level[FAILED])
+                if APART in level:
+                    raise NotInItsFolderError(level[APART])
+                problems = [Problem(**problem) for problem in level["problems"]]
+                yield Level(level["amount"], level["opened"], level["of"], Counter(level["answers"]), problems)
         except BaseException:  # the caller has seen enough
             child.terminate()
             raise
@@ -138,7 +138,7 @@ class _FullDisk:
 
     def _ask_a_copy(self) -> None:
         """Is what was stored in the folder? If none of it is in a copy, though it is in the store, it is elsewhere."""
-        stored = {one.id for one in self._subject.truth.promises(read(self._work / "prepared.jsonl"))}
+        stored = {promise.id for promise in self._subject.truth.promises(read(self._work / "prepared.jsonl"))}
         copied = self._small / "copied"
         shutil.copytree(self._template, copied, symlinks=True)
         try:
@@ -249,16 +249,16 @@ class _FullDisk:
                 level.answers["ok"] += 1
                 for name in operation.says:
                     if reply.get(name) is False:
-                        told = f"{operation.name} {self._when(level)} is answered with {name}: false"
-                        level.problems.append(Problem(operation.noun, told))
+                        why = f"{operation.name} {self._when(level)} is answered with {name}: false"
+                        level.problems.append(Problem(operation.noun, why))
             except Refused as error:
                 self._note(level, operation.name, error)
                 refused[operation] = error
             except Lost as error:
                 level.answers["ended"] += 1
                 if level.of != "KiB of memory":  # no sentence says that a process lives without memory
-                    told = f"{operation.name} {self._when(level)} ended the process: {error}"
-                    level.problems.append(Problem("log", told))
+                    why = f"{operation.name} {self._when(level)} ended the process: {error}"
+                    level.problems.append(Problem("log", why))
                 break
         return refused
 
@@ -270,9 +270,9 @@ class _FullDisk:
         level.answers[error.code] += 1
         if level.of == "pages" and not self._subject.says_full(error):
             kind = "definite" if error.definite else "indefinite"
-            told = f"{name} on a full disk is refused with {kind} {error}"
+            why = f"{name} on a full disk is refused with {kind} {error}"
             is_dialect = not self._subject.names_full_disk
-            level.problems.append(Problem("log", told, is_dialect=is_dialect))
+            level.problems.append(Problem("log", why, is_dialect=is_dialect))
 
     def _look_and_retry(
         self, store: Path, session: Session, recorder: Recorder, level: Level, refused: dict[Operation, Refused]
@@ -301,11 +301,11 @@ class _FullDisk:
             ids = self._subject.repertoire.ids(operation.method, operation.params(self._prepared))
             if error.definite:
                 for message_id in ids & there:
-                    told = f"was refused as certainly not done, and {message_id} is there"
-                    level.problems.append(Problem("log", f"{operation.name} {told}"))
+                    why = f"was refused as certainly not done, and {message_id} is there"
+                    level.problems.append(Problem("log", f"{operation.name} {why}"))
             elif ids & there and ids - there:
-                told = f"was refused {self._when(level)} and half done: {short(sorted(ids & there))} is there"
-                level.problems.append(Problem("log", f"{operation.name} {told}"))
+                why = f"was refused {self._when(level)} and half done: {short(sorted(ids & there))} is there"
+                level.problems.append(Problem("log", f"{operation.name} {why}"))
 
     def _call_again(self, session: Session, operation: Operation, level: Level) -> None:
         try:

@@ -135,9 +135,9 @@ class Duet:
                     if first == "late":
                         self._pass_time(victim, peer)
                     turns.insert(0 if first == "late" else ORDERS.index(first), mine)
-                    for one in turns:
-                        one.start()
-                        one.join(LIMIT_S)
+                    for thread in turns:
+                        thread.start()
+                        thread.join(LIMIT_S)
                 else:
                     mine.start()
                     until(lambda: victims.stands or not mine.is_alive())
@@ -145,7 +145,7 @@ class Duet:
                     until(or_waits(peer.door, peers_watch, lambda: peers.stands or not others.is_alive()), STAND_S)
                     self.peer_waited = others.is_alive() and not peers.stands
                     made = list(peers_watch.changes)
-                    self.reached = [one.ordinal for one in (until_it_repeats(made) if self.peer_waited else made)]
+                    self.reached = [change.ordinal for change in (until_it_repeats(made) if self.peer_waited else made)]
                     if peers.stands:
                         victims.let_go()
                         until(or_waits(victim.door, watch, lambda: not mine.is_alive()), STAND_S)
@@ -171,10 +171,10 @@ class Duet:
         self._let_go_s = time.monotonic()
         victims.let_go()
         peers.let_go()
-        for one in threads:
-            if one.ident is None:
-                one.start()
-            one.join(LIMIT_S)
+        for thread in threads:
+            if thread.ident is None:
+                thread.start()
+            thread.join(LIMIT_S)
         self.waited_ms = round(1000 * (time.monotonic() - self._let_go_s)) if self.peer_waited else 0
 
     def _pass_time(self, *sessions: Session) -> None:
@@ -194,7 +194,7 @@ class Duet:
     ) -> threading.Thread:
         def call() -> None:
             before()
-            for some in [[one] for one in calls] if self._peer.goes_on else [calls]:
+            for some in [[single] for single in calls] if self._peer.goes_on else [calls]:
                 _call(self._told, name, session, some)
             after()
             self._ended_s[name] = time.monotonic()
@@ -277,9 +277,9 @@ class Duet:
             wrong = confirm(self._witness or victim, self._params, reply)
         self._recorder.close()
         promises = subject.truth.promises(self.events())
-        found = subject.truth.problems(Evidence(dump, self._ground.inspector.look(self._store), promises, exported))
-        told = [Problem(self._operation.noun, f"{self._operation.name} {wrong}")] if wrong else []
-        return [*late, *found, *told]
+        problems = subject.truth.problems(Evidence(dump, self._ground.inspector.look(self._store), promises, exported))
+        unconfirmed = [Problem(self._operation.noun, f"{self._operation.name} {wrong}")] if wrong else []
+        return [*late, *problems, *unconfirmed]
 
     def _holders(self) -> list[Session]:
         return [session for session in self._sessions if session.door.store == self._store]
@@ -294,8 +294,8 @@ class Duet:
                 yield Problem(self._operation.noun, f"nobody has the store open, and a third is refused: {error}")
             return
         if holders:
-            told = f"{self._operation.name} and {self._peer.name} end with the store open, and a third opens it, too"
-            yield Problem(self._operation.noun, told)
+            why = f"{self._operation.name} and {self._peer.name} end with the store open, and a third opens it, too"
+            yield Problem(self._operation.noun, why)
 
     def _late(self) -> Iterator[Problem]:
         """The victim goes on as a holder after the peer was told that it is the holder now. Time has moved for both."""
@@ -315,13 +315,13 @@ class Duet:
             with contextlib.suppress(Refused):
                 victim.call(late.method, **params)
             if (after := self._part(late.tables)) != before:
-                told = f"stood still until {self._peer.name}, and its late {late.method} has an effect"
-                why = f"{self._operation.name} {told}: {difference(before, after)}"
+                lateness = f"stood still until {self._peer.name}, and its late {late.method} has an effect"
+                why = f"{self._operation.name} {lateness}: {difference(before, after)}"
                 yield Problem(late.noun, why, is_dialect=late.is_dialect)
 
     def _part(self, names: tuple[str, ...]) -> dict[str, Any]:
-        found = self._look()
-        return {name: found.get(name) for name in names}
+        tables = self._look()
+        return {name: tables.get(name) for name in names}
 
     def schedule(self) -> str:
         """Tell a reader who stood where."""
@@ -417,34 +417,34 @@ def or_waits(door: Door, watch: Watch, is_over: Callable[[], bool]) -> Callable[
 
 def until_it_repeats(changes: list[Change]) -> list[Change]:
     """The changes without attempts that only repeat the one before: how many there were is a matter of time."""
-    told = [(change.call, change.path, change.size) for change in changes]
+    steps = [(change.call, change.path, change.size) for change in changes]
 
     def first_repeated(step: int) -> int:
-        begin = len(told)
-        while begin > step and told[begin - 1] == told[begin - 1 - step] and told[begin - 1][2] is None:
+        begin = len(steps)
+        while begin > step and steps[begin - 1] == steps[begin - 1 - step] and steps[begin - 1][2] is None:
             begin -= 1
         return begin
 
-    while (end := min(map(first_repeated, range(1, ATTEMPT + 1)))) < len(told):
-        del told[end:]
-    return changes[: len(told)]
+    while (end := min(map(first_repeated, range(1, ATTEMPT + 1)))) < len(steps):
+        del steps[end:]
+    return changes[: len(steps)]
 
 
 def _goes_in_a_circle(changes: list[Change]) -> bool:
     """Are the last calls the same ones, up to four, over and over, and does none of them write?"""
-    told = [(change.call, change.path) for change in changes[-CIRCLE:] if change.size is None]
-    return len(told) == CIRCLE and any(told[step:] == told[:-step] for step in range(1, ATTEMPT + 1))
+    reads = [(change.call, change.path) for change in changes[-CIRCLE:] if change.size is None]
+    return len(reads) == CIRCLE and any(reads[step:] == reads[:-step] for step in range(1, ATTEMPT + 1))
 
 
-def _call(told: dict[str, Any], name: str, session: Session, calls: list[tuple[str, dict[str, Any]]]) -> None:
+def _call(answers: dict[str, Any], name: str, session: Session, calls: list[tuple[str, dict[str, Any]]]) -> None:
     """Make the calls; tell the last answer, or the first error."""
     try:
         for method, params in calls:
             filled = json.loads(json.dumps(params))
             is_recorded = method not in SESSION_METHODS
-            told[name] = session.call(method, **filled) if is_recorded else session.door.call(method, filled)
+            answers[name] = session.call(method, **filled) if is_recorded else session.door.call(method, filled)
     except DoorError as error:
-        told[name] = error
+        answers[name] = error
 
 
 def until(is_so: Callable[[], bool], limit_s: float = LIMIT_S) -> None:

@@ -99,12 +99,12 @@ def judged(fault: Fault) -> tuple[dict[str, str], list[str]]:
     return killed, [f"chaos did not find it: {', '.join(acts_of(fault))}"]
 
 
-def is_found(fault: Fault, told: dict[str, Outcome]) -> bool:
+def is_found(fault: Fault, results: dict[str, Outcome]) -> bool:
     """Has every row that it names failed?"""
     rows = catalogue(fault.system)
-    return all(told[row] == ("fail" if rows[row].level == "MUST" else "warn") for row in fault.rows)
+    return all(results[row] == ("fail" if rows[row].level == "MUST" else "warn") for row in fault.rows)
 
 
 def acts_of(fault: Fault) -> list[str]:
     """The acts that are to find it."""
-    return [said for name, said in _ACTS.items() if name in fault.chaos]
+    return [act for name, act in _ACTS.items() if name in fault.chaos]

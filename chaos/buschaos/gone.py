@@ -130,14 +130,14 @@ class GoneCallers:
                 played = point.play(ordinal, later)
                 if ordinal == 0:
                     unread = played.returned
-                    places += [(one, 0) for one in limit.ordered(_places(case, played.changes), str(case))]
+                    places += [(place, 0) for place in limit.ordered(_places(case, played.changes), str(case))]
                 elif played.successors and later < LATER_MAX:
                     places.append((ordinal, later + 1))
                 result.points += 1
                 for why in _wrong(case, unread, played):
                     kept = point.keep(self._out / "gone" / f"{self._cases.index(case)}-at-{ordinal}-{later}")
-                    told = Problem("cursor", why, point=f"{case} {played.struck or 'never'}")
-                    result.problems.append((told, kept / "history.jsonl"))
+                    problem = Problem("cursor", why, point=f"{case} {played.struck or 'never'}")
+                    result.problems.append((problem, kept / "history.jsonl"))
             if limit.is_over:
                 result.left_out = len(places) - result.points
                 break

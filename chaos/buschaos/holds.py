@@ -183,13 +183,13 @@ class Holds:
     def _in_order(self, play: Callable[..., PairResult | None], pairs: list[Pair], count: int) -> Iterator[PairResult]:
         """Tell the problems in the order of the pairs, those of the first unfinished one as they come."""
         with ThreadPoolExecutor(max(count, 1)) as pool:
-            told: list[Told] = [queue.SimpleQueue() for _ in pairs]
-            plays = [pool.submit(play, *pair, len(pairs) - n, told[n]) for n, pair in enumerate(pairs)]
+            queues: list[Told] = [queue.SimpleQueue() for _ in pairs]
+            plays = [pool.submit(play, *pair, len(pairs) - n, queues[n]) for n, pair in enumerate(pairs)]
             try:
-                for shown, one in zip(told, plays, strict=True):
+                for shown, played in zip(queues, plays, strict=True):
                     for problems in iter(shown.get, None):
                         self._tell(problems)
-                    if (result := one.result()) is not None:
+                    if (result := played.result()) is not None:
                         yield result
                     else:
                         self.left_out += 1
@@ -219,8 +219,8 @@ class Holds:
     def _pair(self, two: _Two, time: Time) -> PairResult:
         result = PairResult(two.operation, two.peer)
         stores = list(self._after_deaths(two)) if two.peer.after_a_death else [two]
-        for number, one in enumerate(stores):
-            self._all_places(one, result, time.part(len(stores) - number))
+        for number, side in enumerate(stores):
+            self._all_places(side, result, time.part(len(stores) - number))
         return result
 
     def _all_places(self, two: _Two, result: PairResult, time: Time) -> None:
@@ -296,8 +296,8 @@ class Holds:
             try:
                 ending, duet = self._play(two, place)
             except DoorError as error:
-                told = f"{two.operation.name} held against {two.peer.name} ended in: {error}"
-                two.found(result, [(Problem("log", told, point=two.again(place)), two.side.work)])
+                why = f"{two.operation.name} held against {two.peer.name} ended in: {error}"
+                two.found(result, [(Problem("log", why, point=two.again(place)), two.side.work)])
                 continue
             reached.append((place, duet.reached))
             result.add(place, duet)
@@ -328,8 +328,8 @@ class Holds:
             return []
         where = f"{duet.schedule()} ({two.again(place)})"
         kept = duet.keep(self._out / ("waits" if self._waits else "holds") / duet.folder.name, where)
-        told = [replace(problem, point=where, is_by_luck=duet.peer_waited) for problem in problems]
-        return [(problem, kept / "history.jsonl") for problem in told]
+        placed = [replace(problem, point=where, is_by_luck=duet.peer_waited) for problem in problems]
+        return [(problem, kept / "history.jsonl") for problem in placed]
 
 
 @dataclass(frozen=True)
@@ -380,7 +380,7 @@ def _at_locks(two: _Two, changes: list[Change]) -> Iterator[Place]:
         path = two.ground.template / lock.path
         is_sqlites = is_derived(lock.path) or (path.is_file() and path.read_bytes()[:6] == b"SQLite")
         if lock.call in bpf.LOCKS and not is_sqlites:
-            yield from (Place(lock.ordinal, then=one.ordinal) for one in changes if one.ordinal > lock.ordinal)
+            yield from (Place(lock.ordinal, then=change.ordinal) for change in changes if change.ordinal > lock.ordinal)
 
 
 def is_playable(subject: Subject, operation: Operation, hello: HelloReply) -> bool:
@@ -448,7 +448,7 @@ def crossed(subject: Subject, operations: Iterable[Operation], hello: HelloReply
 
 def _is_refused(ending: Ending) -> bool:
     """Was one of the two told a code?"""
-    return any(isinstance(told, dict) and set(told) == {"code"} for told in ending.told)
+    return any(isinstance(answer, dict) and set(answer) == {"code"} for answer in ending.told)
 
 
 def _asleep(two: _Two, duet: Duet, ending: Ending, serial: list[Ending]) -> Iterator[Problem]:
@@ -457,8 +457,8 @@ def _asleep(two: _Two, duet: Duet, ending: Ending, serial: list[Ending]) -> Iter
     if _is_refused(ending):
         return
     if duet.slept_s > WAITS_S / 2:
-        told = f"{two.operation.name} went on waiting for {duet.slept_s:.0f} s when {two.peer.name} was answered"
-        yield Problem(two.operation.noun, told)
+        why = f"{two.operation.name} went on waiting for {duet.slept_s:.0f} s when {two.peer.name} was answered"
+        yield Problem(two.operation.noun, why)
     else:
         yield from _odd(two, duet, ending, serial)
 
@@ -466,14 +466,14 @@ def _asleep(two: _Two, duet: Duet, ending: Ending, serial: list[Ending]) -> Iter
 def _odd(two: _Two, _: Duet, ending: Ending, serial: list[Ending]) -> Iterator[Problem]:
     """Is the ending that of one of the two orders?"""
     operation, peer = two.operation, two.peer
-    if any(ending.told == one.told and tables(ending.found) == tables(one.found) for one in serial):
+    if any(ending.told == order.told and tables(ending.found) == tables(order.found) for order in serial):
         return
-    told = [one for one in serial if one.told == ending.told]
-    if not told:
-        both = " and ".join(short(one) for one in ending.told if one is not None)
+    alike = [order for order in serial if order.told == ending.told]
+    if not alike:
+        both = " and ".join(short(answer) for answer in ending.told if answer is not None)
         yield Problem(operation.noun, f"{operation.name} and {peer.name} were told {both}, as in neither order")
         return
     yield Problem(
         operation.noun,
-        f"{operation.name} and {peer.name} leave what neither order leaves: {difference(told[0].found, ending.found)}",
+        f"{operation.name} and {peer.name} leave what neither order leaves: {difference(alike[0].found, ending.found)}",
     )

@@ -38,8 +38,8 @@ def read_to_the_end(
     fleet: Fleet, store: Path, parts: list[Path], into: Path, *, run: str, agents: list[str], now_ms: int = T0_MS
 ) -> Evidence:
     """Fresh sessions read everything that waits for these agents, export, dump; the whole history goes to `into`."""
-    told = [event for part in parts for event in read(part)]
-    first = 1 + max((event.process for event in told), default=-1)
+    events = [event for part in parts for event in read(part)]
+    first = 1 + max((event.process for event in events), default=-1)
     last_part = parts[0].with_name("part-last.jsonl")
     subject = SUBJECTS[fleet.system]
     now_ms += subject.settle_ms
@@ -53,7 +53,7 @@ def read_to_the_end(
         for number, agent in enumerate(agents, first + 1):
             with _session(fleet, store, recorder, number, agent, now_ms) as reader:
                 try:
-                    subject.read_all(reader, told)
+                    subject.read_all(reader, events)
                 except reading.Endless as error:
                     endless.append(Problem(error.noun, f"{agent}: {error}"))
         if subject.catch_up:

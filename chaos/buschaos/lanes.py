@@ -77,16 +77,16 @@ class Lanes(Generic[T]):
     def _hear(self, pipe: Any, results: dict[int, T]) -> None:
         number, process = self._running[pipe]
         try:
-            what, *told = pipe.recv()
+            what, *values = pipe.recv()
         except (EOFError, ConnectionError):
             process.join()
             raise RunFailed(f"a part of the run ended before its time (exit code {process.exitcode})") from None
         if what == "failed":
-            raise RunFailed(*told)
+            raise RunFailed(*values)
         if what != "result":
-            getattr(self._progress, what)(*told)
+            getattr(self._progress, what)(*values)
             return
-        results[number] = told[0]
+        results[number] = values[0]
         del self._running[pipe]
         process.join()
         pipe.close()

@@ -56,21 +56,21 @@ class Live(Progress):
     def tell(self, problem: Problem) -> None:
         """Show a kind of problem that is new."""
         self._found += 1
-        told = one_line(f"✗ {problem.noun}: {problem.why}" + (f" ({problem.point})" if problem.point else ""))
-        told = told if len(told) <= TOLD_MAX else told[: TOLD_MAX - 1] + "…"
+        text = one_line(f"✗ {problem.noun}: {problem.why}" + (f" ({problem.point})" if problem.point else ""))
+        text = text if len(text) <= TOLD_MAX else text[: TOLD_MAX - 1] + "…"
         if self._console is None:
-            print(told, file=self._out, flush=True)
+            print(text, file=self._out, flush=True)
         else:
             from rich.text import Text
 
-            self._console.print(Text(told, style="red"), soft_wrap=True)
+            self._console.print(Text(text, style="red"), soft_wrap=True)
 
     def line(self) -> str:
         """How far the run is."""
         left = f", {self._limit.left_s:.0f} s left" if self._limit.is_limited else ""
-        found = f"{self._found} kinds of problems" if self._found else "no problem"
+        count = f"{self._found} kinds of problems" if self._found else "no problem"
         spent_s = time.monotonic() - self._began_s
-        return f"{self.points:,} points, {found}; {spent_s:.0f} s{left}; {self._step}"
+        return f"{self.points:,} points, {count}; {spent_s:.0f} s{left}; {self._step}"
 
     def _show(self) -> None:
         if self._status is not None:

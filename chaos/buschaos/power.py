@@ -186,9 +186,9 @@ class PowerLoss:
         """One more call, new to the store: it shows what the last of the operations did to its connection."""
         declared = {*self._fleet.hello.nouns, *self._fleet.hello.features}
         return [
-            Operation(f"{one.method} at the end", "log", one.method, partial(_said, one.params))
-            for one in self._subject.epilogue[:1]
-            if set(one.needs) <= declared
+            Operation(f"{epilogue.method} at the end", "log", epilogue.method, partial(_said, epilogue.params))
+            for epilogue in self._subject.epilogue[:1]
+            if set(epilogue.needs) <= declared
         ]
 
     def _deaths(self) -> PowerResult:
@@ -196,7 +196,7 @@ class PowerLoss:
         result = PowerResult(self._durability)
         self._name = "death-"
         with self._grounds(0) as (grounds, work):
-            operations = [one for one in self._operations if not one.is_once]
+            operations = [candidate for candidate in self._operations if not candidate.is_once]
             for number, operation in enumerate(self._limit.ordered(operations, f"{self._seed}")):
                 if self._limit.is_over:
                     result.undying = len(operations) - number
@@ -217,7 +217,7 @@ class PowerLoss:
         result: PowerResult,
     ) -> None:
         """Cuts after the second call was answered, and at the end. They show whether it believed the files it found."""
-        before = [step for one in rehearsal.changes[: change.ordinal - 1] for step in one.steps]
+        before = [step for earlier in rehearsal.changes[: change.ordinal - 1] for step in earlier.steps]
         folder = work / f"again-{next(self._numbers)}"
         played = Recording(grounds[0], folder, rehearsal.base, before).play([operation])
         result.doubt = result.doubt or played.doubt
@@ -230,10 +230,10 @@ class PowerLoss:
 
     def _syncs(self, operation: Operation, changes: list[Change]) -> list[Change]:
         """The places where something was written and is not on the disk yet; if there are many, some of them."""
-        found = [one for one in first_of_each(changes) if any(step.kind == "sync" for step in one.steps)]
-        if len(found) <= self._places:
-            return found
-        return random.Random(f"{self._seed} {operation.name}").sample(found, self._places)
+        unsynced = [synced for synced in first_of_each(changes) if any(step.kind == "sync" for step in synced.steps)]
+        if len(unsynced) <= self._places:
+            return unsynced
+        return random.Random(f"{self._seed} {operation.name}").sample(unsynced, self._places)
 
     @contextlib.contextmanager
     def _grounds(self, images: int) -> Iterator[tuple[list[Ground], Path]]:
@@ -266,12 +266,12 @@ class PowerLoss:
 
     def _states(self, ground: Ground, played: Played, work: Path) -> list[dict[str, Any]]:
         """The states that are found before the session and after each answer."""
-        found = []
+        states = []
         for end in (0, *(mark.answered_at for mark in played.marks)):
             left = image.replay(played.base, played.tape[:end])
             with contextlib.closing(self._stage(ground, left, work)) as stage:
-                found.append(stage.look())
-        return found
+                states.append(stage.look())
+        return states
 
     def _stage(self, ground: Ground, left: Image, work: Path) -> Stage:
         return Stage(ground, self._operations[0], work / f"cut-{self._name}{next(self._numbers)}", left)
@@ -374,7 +374,7 @@ class PowerLoss:
         # states[0] is before the session, states[n] after the n-th answer.
         allowed = range(acknowledged if is_strict else 0, min(acknowledged + 2, len(states)))
         try:
-            found, evidence = stage.find()
+            left_state, evidence = stage.find()
         except DoorError as error:
             return [Problem("log", f"after a power cut the store cannot be used: {error}")], None
         if not is_strict and self._subject.truth.pieces is not None:
@@ -383,15 +383,15 @@ class PowerLoss:
         if is_strict and acknowledged:
             evidence = replace(evidence, promises=played.marks[acknowledged - 1].promises)
         problems = [*self._subject.truth.problems(evidence), *self._subject.ahead(evidence)]
-        same = [n for n in allowed if state.tables(states[n]) == state.tables(found)]
+        same = [n for n in allowed if state.tables(states[n]) == state.tables(left_state)]
         lost = max(0, acknowledged - same[-1]) if same else None
         if not same:
             nearest = states[allowed[-1] if is_strict else acknowledged]
             what = "is not the one that was acknowledged" if is_strict else "is that after no call: no prefix is left"
             noun = played.marks[acknowledged - 1].noun if acknowledged else "log"
-            problems.append(Problem(noun, f"the state {what}: {state.difference(nearest, found)}"))
+            problems.append(Problem(noun, f"the state {what}: {state.difference(nearest, left_state)}"))
         elif is_strict:
-            problems += _files(found, [states[n] for n in allowed])
+            problems += _files(left_state, [states[n] for n in allowed])
         if problems or self._subject.is_slow_to_start:
             return problems, lost
         return self._go_on(stage, self._subject.truth.problems), lost
@@ -404,13 +404,13 @@ class PowerLoss:
             return [Problem("log", f"after a power cut the bus does not work on: {error}")]
 
 
-def _files(found: dict[str, Any], allowed: list[dict[str, Any]]) -> Iterator[Problem]:
+def _files(left_state: dict[str, Any], allowed: list[dict[str, Any]]) -> Iterator[Problem]:
     """Each file is as it was after the last answer, or as the call that was under way leaves it."""
 
     def files(state: dict[str, Any]) -> dict[str, str]:
         return {row["path"]: row["content"] for row in state["files"]}
 
-    now, may = files(found), [files(one) for one in allowed]
+    now, may = files(left_state), list(map(files, allowed))
     for path in sorted({*now, *may[0]}):
-        if all(now.get(path) != one.get(path) for one in may):
+        if all(now.get(path) != file_set.get(path) for file_set in may):
             yield Problem("log", f"{path} is {now.get(path, 'missing')}, and was acknowledged as {may[0].get(path)}")

@@ -69,8 +69,8 @@ def with_ledger(session: Session, hello: HelloReply, subject: Subject) -> Subjec
     read = subject.read
     if read is None or "sqlite" in hello.features or "dump" not in hello.features:
         return subject
-    told = session.door.call("dump", {})
-    ledger = {subject.table if name == "messages" else name: rows for name, rows in told.items()}
+    tables = session.door.call("dump", {})
+    ledger = {subject.table if name == "messages" else name: rows for name, rows in tables.items()}
     return replace(subject, read=lambda store: read(store) | ledger)
 
 

@@ -64,7 +64,7 @@ def _decide(row: Requirement, findings: Findings, hello: HelloReply, nouns: Set[
         return result("not-applicable", "the bus does not declare it")
     against = [(problem, history) for problem, history in findings.problems if is_against(problem, row, nouns)]
     if against:
-        problem, history = min(against, key=lambda one: one[0].is_by_luck)  # one that shows again
+        problem, history = min(against, key=lambda pair: pair[0].is_by_luck)  # one that shows again
         more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
         outcome = "fail" if row.level == "MUST" else "warn"
         point = f"{problem.point}: " if problem.point else ""
@@ -92,11 +92,11 @@ def _shown(problem: Problem, history: Path) -> list[dict[str, Any]]:
         event for event in read(history) if event.type not in ("header", "state", "footer") and event.op != "clock.set"
     ]
     chosen = [event for event in events if event.index in problem.events] or events[-EVENTS_SHOWN:]
-    told = [event.told("run", "system", "mono_ns") for event in chosen]
-    for event in told:
+    shown = [event.told("run", "system", "mono_ns") for event in chosen]
+    for event in shown:
         if len(text := repr(event.get("value"))) > 1000:
             event["value"] = text[:1000] + "…"
-    return told
+    return shown
 
 
 def write(run: Run, settings: Settings) -> lines.Report:

@@ -100,7 +100,7 @@ class HeldStage(Stage):
             thread = self._sent_off(called)
             try:
                 until(lambda: held.stands or not thread.is_alive())
-                done = [one for other in others if (one := self._meanwhile(other, held, called.at)) is not None]
+                done = [call for other in others if (call := self._meanwhile(other, held, called.at)) is not None]
             finally:
                 held.let_go()
                 thread.join()
@@ -114,12 +114,12 @@ class HeldStage(Stage):
         if called.method in AT_MOMENTS.get(self.fleet.system, ()):
             return False
         trial, parts = copy_of(self.model), []
-        for one in [called, *(self._prepared(other) for other in others if other.do == "call")]:
-            if one is None:
+        for call in [called, *(self._prepared(other) for other in others if other.do == "call")]:
+            if call is None:
                 continue
             try:
-                parts.append(parts_of(trial, one))
-                answer = trial.call(one.step, one.at, one.method, one.params, one.now_ms)
+                parts.append(parts_of(trial, call))
+                answer = trial.call(call.step, call.at, call.method, call.params, call.now_ms)
             except DoesNotApply:
                 return False
             if answer.least_s > 0 or trial.wants_look() is not None:
@@ -154,7 +154,7 @@ class HeldStage(Stage):
         return called
 
     def _orders(self, calls: list[Called]) -> Iterator[tuple[int, ...]]:
-        own, *counts = [parts_of(self.model, one) for one in calls]
+        own, *counts = [parts_of(self.model, call) for call in calls]
         return orders(own, [number for number, count in enumerate(counts, 1) for _ in range(count)])
 
 
@@ -223,8 +223,8 @@ class Schedules:
         path = self._out / f"{seed}.jsonl"
         save(path, small.steps)
         assert small.mismatch is not None
-        told = replace(_problem(self._system, small.mismatch, small), point=f"--script {path}")
-        return replace(told, is_by_luck=not is_certain), path
+        problem = replace(_problem(self._system, small.mismatch, small), point=f"--script {path}")
+        return replace(problem, is_by_luck=not is_certain), path
 
 
 def _problem(system: str, mismatch: Mismatch, program: Program) -> Problem:
@@ -233,7 +233,7 @@ def _problem(system: str, mismatch: Mismatch, program: Program) -> Problem:
     first = next(iter(musts or rows), None)
     which = f" ({', '.join(row.id for row in (musts or rows)[:3])})" if rows else ""
     step = mismatch.step
-    others = " and ".join(one.method for one in step.calls[1:] if one.do == "call")
+    others = " and ".join(call.method for call in step.calls[1:] if call.do == "call")
     where = f"{step.calls[0].method} held, {others} meanwhile: " if step.do == "hold" else ""
     why = f"{where}{one_line(mismatch.difference)}{which}"
     return Problem(first.noun if first else "log", why, is_dialect=not is_broken(system, program))
@@ -244,8 +244,8 @@ def _drawn(generator: Generator, stage: Stage, methods: Methods, dice: random.Ra
 
     def another(step: Step) -> Iterator[Step]:
         drawn = [generator.draw(stage.model, stage.now_ms) for _ in range(CHOICE)]
-        drawn = [one for one in drawn if _can_come(one) and one.params != step.params]
-        other = max(drawn, key=lambda one: _interest(one, step, methods), default=None)
+        drawn = [candidate for candidate in drawn if _can_come(candidate) and candidate.params != step.params]
+        other = max(drawn, key=lambda candidate: _interest(candidate, step, methods), default=None)
         elsewhere = sorted(stage.places - {step.at})
         if other is not None:
             yield replace(other, at=dice.choice(elsewhere)) if other.at == step.at and elsewhere else other
@@ -263,7 +263,7 @@ def _drawn(generator: Generator, stage: Stage, methods: Methods, dice: random.Ra
             yield from (step,) if around is None else (around, step, replace(around))
         else:
             place = 1 + int(dice.random() * (1 + methods.places.get(step.method, FIRST_GUESS)))
-            others = [one for _ in range(dice.choice(OTHERS)) for one in another(step)]
+            others = [call for _ in range(dice.choice(OTHERS)) for call in another(step)]
             yield Step("hold", calls=[step, *others], params={"place": place})
     yield from generator.end()
 
@@ -273,10 +273,10 @@ def _can_come(step: Step) -> bool:
     return step.do == "clock" or (step.do == "call" and (step.at != "hand" or step.method.startswith("stranger_")))
 
 
-def _interest(one: Step, first: Step, methods: Methods) -> tuple[bool, int]:
+def _interest(other: Step, first: Step, methods: Methods) -> tuple[bool, int]:
     """Calls that only read seldom get in another's way, nor do those that name nothing in common with it."""
-    reads = one.method in methods.places and one.method not in methods.writers
-    return not reads, len(_texts(one.params) & _texts(first.params)) + (one.method == first.method)
+    reads = other.method in methods.places and other.method not in methods.writers
+    return not reads, len(_texts(other.params) & _texts(first.params)) + (other.method == first.method)
 
 
 def _texts(value: Any) -> frozenset[str]:

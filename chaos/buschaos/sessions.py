@@ -57,9 +57,9 @@ class Sessions:
             path.unlink(missing_ok=True)
         elif path.exists():
             for line in path.read_text(encoding="utf-8").splitlines():
-                told = json.loads(line)
-                if told["what"] == self._what:
-                    self._done[told["session"]] = _result(told["result"])
+                entry = json.loads(line)
+                if entry["what"] == self._what:
+                    self._done[entry["session"]] = _result(entry["result"])
 
     def done(self, number: int) -> PowerResult | None:
         """An earlier run's result for this session."""
@@ -67,18 +67,18 @@ class Sessions:
 
     def add(self, number: int, result: PowerResult) -> None:
         """Keep it."""
-        told = vars(result) | {"problems": [(asdict(problem), str(path)) for problem, path in result.problems]}
+        fields = vars(result) | {"problems": [(asdict(problem), str(path)) for problem, path in result.problems]}
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"session": number, "what": self._what, "result": told}) + "\n")
+            file.write(json.dumps({"session": number, "what": self._what, "result": fields}) + "\n")
 
 
-def _result(told: dict[str, Any]) -> PowerResult:
+def _result(fields: dict[str, Any]) -> PowerResult:
     problems = [
-        (Problem(**problem | {"events": tuple(problem["events"])}), Path(path)) for problem, path in told["problems"]
+        (Problem(**problem | {"events": tuple(problem["events"])}), Path(path)) for problem, path in fields["problems"]
     ]
-    lost = Counter({int(calls): images for calls, images in told["lost"].items()})
+    lost = Counter({int(calls): images for calls, images in fields["lost"].items()})
     return PowerResult(
-        **told
-        | {"problems": problems, "lost": lost, "by_model": Counter(told["by_model"])}
-        | {"earlier": told["checked"], "sessions": 1}
+        **fields
+        | {"problems": problems, "lost": lost, "by_model": Counter(fields["by_model"])}
+        | {"earlier": fields["checked"], "sessions": 1}
     )

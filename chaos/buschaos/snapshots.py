@@ -83,7 +83,7 @@ def left_behind(base: Image, changes: list[Change]) -> list[int]:
         names.append(_names(disk.tree()))
         disk.play(change.steps)
     lasting = {*base.files, *base.folders, *base.links, *_names(disk.tree())}
-    return [change.ordinal for change, found in zip(changes, names, strict=True) if found - lasting]
+    return [change.ordinal for change, there in zip(changes, names, strict=True) if there - lasting]
 
 
 def _names(tree: Tree) -> set[str]:

@@ -221,8 +221,8 @@ class Stage:
 
     def find(self) -> tuple[dict[str, Any], Evidence]:
         """The same, and the facts of the files; nothing is promised."""
-        found, dump = self._find()
-        return found, Evidence(dump, self._ground.inspector.look(self._store))
+        left_state, dump = self._find()
+        return left_state, Evidence(dump, self._ground.inspector.look(self._store))
 
     def evidence(self) -> Evidence:
         """All that is known in the end, with an export."""
@@ -328,35 +328,35 @@ class Stage:
         """The problems that a survivor finds, at first and after the same call again."""
         subject = self._ground.subject
         try:
-            found, evidence = self.find()
+            left_state, evidence = self.find()
             # Also problems that a retry would heal: a reader may come before it.
-            wrong = self._half_done(outcome, rehearsal, found) or subject.truth.problems(evidence)
+            wrong = self._half_done(outcome, rehearsal, left_state) or subject.truth.problems(evidence)
             is_file = state.tables(rehearsal.before) == state.tables(rehearsal.after)
             is_looked_at = subject.is_export_apart and self._operation.method != subject.export
-            if not wrong and is_looked_at and is_file and found == rehearsal.before:
+            if not wrong and is_looked_at and is_file and left_state == rehearsal.before:
                 # Only a file would show the operation, and none does: no export may tell of it.
                 wrong = subject.truth.problems(self.evidence())
         except DoorError as error:
             return [Problem("log", f"a new process cannot work on the store: {error}")]
         return wrong or (self._again(outcome, rehearsal) if again else [])
 
-    def _half_done(self, outcome: Outcome, rehearsal: Rehearsal, found: dict[str, Any]) -> list[Problem]:
+    def _half_done(self, outcome: Outcome, rehearsal: Rehearsal, left_state: dict[str, Any]) -> list[Problem]:
         before, after, refused = rehearsal.before, rehearsal.after, outcome.refused
         if self._victim is not None and self._victim.retired and not outcome.watch.is_killed:
             return [self._problem("ended its process")]
-        if outcome.answered and found != after:
-            return [self._problem(f"was answered, and is not whole: {state.difference(after, found)}")]
+        if outcome.answered and left_state != after:
+            return [self._problem(f"was answered, and is not whole: {state.difference(after, left_state)}")]
         shown = [name for name in self._operation.shows if outcome.answered and not outcome.watch.is_killed]
         if wrong := [name for name in shown if outcome.reply.get(name) != rehearsal.reply.get(name)]:
-            said, is_so = (
+            answer, is_so = (
                 short({name: reply.get(name) for name in wrong}) for reply in (outcome.reply, rehearsal.reply)
             )
-            return [self._problem(f"was answered with {said}, and what is there is {is_so}")]
-        if refused is not None and refused.definite and not _is_undone(found, before, after):
-            told = f"was refused as certainly not done ({refused.code}), and yet: {state.difference(before, found)}"
-            return [self._problem(told)]
-        if not _is_either(found, before, after):
-            return [self._problem(f"is half done: {state.difference(before, found)}")]
+            return [self._problem(f"was answered with {answer}, and what is there is {is_so}")]
+        if refused is not None and refused.definite and not _is_undone(left_state, before, after):
+            why = f"was refused as certainly not done ({refused.code}), and yet: {state.difference(before, left_state)}"
+            return [self._problem(why)]
+        if not _is_either(left_state, before, after):
+            return [self._problem(f"is half done: {state.difference(before, left_state)}")]
         return []
 
     def _again(self, outcome: Outcome, rehearsal: Rehearsal) -> list[Problem]:
@@ -382,9 +382,9 @@ class Stage:
     def _wrong_again(self, rehearsal: Rehearsal) -> str:
         """The part that the same call again leaves undone, or tells wrongly."""
         reply = self._retry()
-        found = self.look()
-        if found != rehearsal.after:
-            return f"does not complete it: {state.difference(rehearsal.after, found)}"
+        left_state = self.look()
+        if left_state != rehearsal.after:
+            return f"does not complete it: {state.difference(rehearsal.after, left_state)}"
         confirm = self._operation.confirm
         return confirm(self._come(), self._params, reply) if confirm is not None and reply else ""
 
@@ -515,20 +515,20 @@ class Stage:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _is_undone(found: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> bool:
+def _is_undone(left_state: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> bool:
     """Nothing of it is there. If tables speak of files, a file of which no table speaks may stay."""
     if state.tables(before) == state.tables(after):
-        return found == before
-    return state.tables(found) == state.tables(before) and _is_either(found, before, after)
+        return left_state == before
+    return state.tables(left_state) == state.tables(before) and _is_either(left_state, before, after)
 
 
-def _is_either(found: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> bool:
+def _is_either(left_state: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> bool:
     """The tables are those before or those after, and so is each file: no transaction spans both."""
 
-    def files(one: dict[str, Any]) -> dict[str, str]:
-        return {row["path"]: row["content"] for row in one["files"]}
+    def files(side: dict[str, Any]) -> dict[str, str]:
+        return {row["path"]: row["content"] for row in side["files"]}
 
-    now, then, now_whole = files(found), files(before), files(after)
-    return state.tables(found) in (state.tables(before), state.tables(after)) and all(
+    now, then, now_whole = files(left_state), files(before), files(after)
+    return state.tables(left_state) in (state.tables(before), state.tables(after)) and all(
         now.get(path) in (then.get(path), now_whole.get(path)) for path in {*now, *then, *now_whole}
     )

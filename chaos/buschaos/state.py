@@ -65,9 +65,9 @@ class Evidence:
 def health(evidence: Evidence) -> Iterator[Problem]:
     """The problems of the database that SQLite reports, and those that the bus reports."""
     said_by = {"SQLite": evidence.facts["integrity"], "the bus": (evidence.dump or {}).get("integrity")}
-    for who, said in said_by.items():
-        if said not in (None, "ok"):
-            yield Problem("log", f"integrity_check, asked by {who}: {said}")
+    for who, verdict in said_by.items():
+        if verdict not in (None, "ok"):
+            yield Problem("log", f"integrity_check, asked by {who}: {verdict}")
 
 
 def tables(state: dict[str, Any]) -> dict[str, Any]:
@@ -96,17 +96,17 @@ def answered(events: Iterable[Event]) -> Iterator[tuple[Any, Event]]:
             yield asked[event.process], event
 
 
-def difference(expected: dict[str, Any], found: dict[str, Any]) -> str:
+def difference(expected: dict[str, Any], actual: dict[str, Any]) -> str:
     """Tell a reader where two comparable states differ."""
-    told = []
-    for name in sorted(expected.keys() | found.keys()):
-        before, after = expected.get(name), found.get(name)
+    parts = []
+    for name in sorted(expected.keys() | actual.keys()):
+        before, after = expected.get(name), actual.get(name)
         if before != after:
             if isinstance(before, list) and isinstance(after, list):
-                told.append(f"{name}: {_rows(before, after)}")
+                parts.append(f"{name}: {_rows(before, after)}")
             else:
-                told.append(f"{name}: {short(before)} became {short(after)}")
-    return "; ".join(told)
+                parts.append(f"{name}: {short(before)} became {short(after)}")
+    return "; ".join(parts)
 
 
 def _rows(before: list[Any], after: list[Any]) -> str:
@@ -116,7 +116,7 @@ def _rows(before: list[Any], after: list[Any]) -> str:
         return "the rows stand in another order"
     changed = []
     for row in list(missing):
-        other = max(extra, key=lambda one: len(_in_common(row, one)), default=None) if isinstance(row, dict) else None
+        other = max(extra, key=lambda new: len(_in_common(row, new)), default=None) if isinstance(row, dict) else None
         if other is not None and 2 * len(_in_common(row, other)) > len(row):
             missing.remove(row)
             extra.remove(other)
@@ -130,13 +130,13 @@ def _rows(before: list[Any], after: list[Any]) -> str:
 def _without(rows: list[Any], others: list[Any]) -> list[Any]:
     """Each row as often as it stands here without a match there."""
     left = list(others)
-    found = []
+    left_over = []
     for row in rows:
         if row in left:
             left.remove(row)
         else:
-            found.append(row)
-    return found
+            left_over.append(row)
+    return left_over
 
 
 def _in_common(row: Any, other: Any) -> dict[str, Any]:
@@ -151,8 +151,8 @@ def _changed(row: dict[str, Any], other: dict[str, Any]) -> str:
     same = _in_common(row, other)
     known = {name: value for name, value in same.items() if _NAMES.search(name) and value is not None}
     columns = [name for name in {**row, **other} if name not in same]
-    told = ", ".join(f"{name} {short(row.get(name))} became {short(other.get(name))}" for name in columns)
-    return f"of {short(known or same)} {told}"
+    changes = ", ".join(f"{name} {short(row.get(name))} became {short(other.get(name))}" for name in columns)
+    return f"of {short(known or same)} {changes}"
 
 
 def decoded(text: Any) -> Any:

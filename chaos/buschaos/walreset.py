@@ -132,11 +132,11 @@ def _missing(database: Path, acknowledged: list[int]) -> list[int] | str:
     """The missing rows, by a process that was not there."""
     with contextlib.closing(sqlite3.connect(database)) as db:
         try:
-            said = [row[0] for row in db.execute("PRAGMA integrity_check(3)")]
+            verdicts = [row[0] for row in db.execute("PRAGMA integrity_check(3)")]
             there = {row[0] for row in db.execute("SELECT id FROM m")}
         except sqlite3.DatabaseError as error:
             return str(error)
-    return [row for row in acknowledged if row not in there] if said == ["ok"] else "; ".join(said)
+    return [row for row in acknowledged if row not in there] if verdicts == ["ok"] else "; ".join(verdicts)
 
 
 def main() -> int:
@@ -146,13 +146,13 @@ def main() -> int:
         return 2
     with tempfile.TemporaryDirectory(prefix="busproof-walreset-") as folder:
         try:
-            version, told = lost(Path(folder).resolve(), *sys.argv[1:2])
+            version, lost_rows = lost(Path(folder).resolve(), *sys.argv[1:2])
         except (RunFailed, DoorError) as error:
             say(f"could not run: {error}", sys.stderr)
             return 2
     known = "has the WAL-reset fault" if resets_wrongly(parsed(version)) else "is said to be repaired"
-    say(f"SQLite {version} {known}; acknowledged and lost: {told or 'nothing'}")
-    return 1 if told else 0
+    say(f"SQLite {version} {known}; acknowledged and lost: {lost_rows or 'nothing'}")
+    return 1 if lost_rows else 0
 
 
 if __name__ == "__main__":

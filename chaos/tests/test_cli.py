@@ -18,11 +18,11 @@ from busproof.pages.report import lines
 def test_a_good_bus_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit 0, a verdict, the history, the next command, and how to play it again."""
     assert cli.main(["worker", "--kills", "8", "--seed", "5", "--out", str(tmp_path)]) == 0
-    said = capsys.readouterr()
-    assert "VALID" in said.out
-    assert f"Next: busproof audit {tmp_path / 'history.jsonl'}" in said.out
-    assert "again: busproof chaos worker --kills 8 --seed 5" in said.out
-    assert "round 1 of 3" in said.err
+    output = capsys.readouterr()
+    assert "VALID" in output.out
+    assert f"Next: busproof audit {tmp_path / 'history.jsonl'}" in output.out
+    assert "again: busproof chaos worker --kills 8 --seed 5" in output.out
+    assert "round 1 of 3" in output.err
     assert (tmp_path / "plan.json").exists()
     report = lines.load(tmp_path / "report.jsonl")
     assert {row["requirement"] for row in report.rows} == {"worker.log.54"}
@@ -31,8 +31,8 @@ def test_a_good_bus_is_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_a_history_is_as_long_as_it_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """So many calls for each kill, and the printed line asks for them again."""
     assert cli.main(["worker", "--kills", "4", "--calls", "200", "--seed", "5", "--out", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert "again: busproof chaos worker --kills 4 --calls 200 --seed 5" in said
+    output = capsys.readouterr().out
+    assert "again: busproof chaos worker --kills 4 --calls 200 --seed 5" in output
     planned = json.loads((tmp_path / "plan.json").read_text())
     rounds = [agent["rounds"] for agent in planned["agents"]]
     deaths = [sum(bool(call.get("death")) for calls in agent for call in calls) for agent in rounds]
@@ -64,9 +64,9 @@ def test_what_cannot_run_is_unknown(
     monkeypatch.setattr(syscalls, "why_unavailable", lambda: "seccomp is forbidden here")
     monkeypatch.setattr(disk, "why_unavailable", lambda _: "mounting is forbidden here")
     assert cli.main(["worker", "--points", "--disk-full", "-j", "1", "--out", str(tmp_path)]) == 2
-    said = capsys.readouterr().out
-    assert "seccomp is forbidden here" in said
-    assert "mounting is forbidden here" in said
+    output = capsys.readouterr().out
+    assert "seccomp is forbidden here" in output
+    assert "mounting is forbidden here" in output
     assert {row["outcome"] for row in lines.load(tmp_path / "report.jsonl").rows} == {"could-not-run"}
 
 
@@ -83,9 +83,9 @@ def test_help_is_enough_to_use_it(capsys: pytest.CaptureFixture[str]) -> None:
     """Every option and some examples."""
     with pytest.raises(SystemExit):
         cli.main(["--help"])
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     for option in ("--bus", "--kills", "--points", "--disk-full", "--disk", "--seed", "--out", "examples:"):
-        assert option in said
+        assert option in output
 
 
 def test_help_does_without_the_packages_that_a_run_needs(

@@ -76,7 +76,7 @@ def test_two_holders_of_one_delivery_are_found_by_random_kills(tmp_path: Path, f
     """Two processes of one pool both find the message free. That takes luck, so one of a few plans must show it."""
     bus = faulty("comms/claims_in_two_steps")
     plans = (told(play(bus, tmp_path / str(seed), kills=48, seed=seed)) for seed in range(1, 5))
-    assert any("lease: " in line for found in plans for line in found)
+    assert any("lease: " in line for problem_kinds in plans for line in problem_kinds)
 
 
 @pytest.mark.nightly
@@ -108,13 +108,13 @@ def test_where_nothing_is_acknowledged_no_row_says_that_nothing_is_lost(
     assert "no message was acknowledged" in played.acts[0].undecided[0]
 
 
-@pytest.mark.parametrize(("told", "is_right"), [(1, True), (2, True), (3, True), (4, False), (0, False)])
-def test_what_is_due_again_may_be_told_as_it_was(told: int, is_right: bool) -> None:
+@pytest.mark.parametrize(("pending", "is_right"), [(1, True), (2, True), (3, True), (4, False), (0, False)])
+def test_what_is_due_again_may_be_told_as_it_was(pending: int, is_right: bool) -> None:
     """docs/spec/comms.md, on dump: the count has it or not. A message that was claimed just now is in hands.
 
     One that failed just now may be due as well: its delay is over before the next call.
     """
-    said = (("pending", None), ("processing", "10:00:00"), ("processing", "10:05:00"), ("failed", "10:05:00"))
+    deliveries = (("pending", None), ("processing", "10:00:00"), ("processing", "10:05:00"), ("failed", "10:05:00"))
     rows = [
         {
             "id": f"m{number}",
@@ -124,16 +124,16 @@ def test_what_is_due_again_may_be_told_as_it_was(told: int, is_right: bool) -> N
             "created_at": "2026-01-01T10:00:00.000000Z",
             "last_delivered_at": at and f"2026-01-01T{at}.000000Z",
         }
-        for number, (status, at) in enumerate(said)
+        for number, (status, at) in enumerate(deliveries)
     ]
-    dump = {"messages": rows, "agent_status": [{"agent_id": "bob", "messages_pending": told}], "integrity": "ok"}
-    found = problems(Evidence(dump, {"integrity": "ok", "torn_artifacts": []}, [], exported=False))
-    assert [problem.noun for problem in found] == ([] if is_right else ["presence"])
+    dump = {"messages": rows, "agent_status": [{"agent_id": "bob", "messages_pending": pending}], "integrity": "ok"}
+    wrong = problems(Evidence(dump, {"integrity": "ok", "torn_artifacts": []}, [], exported=False))
+    assert [problem.noun for problem in wrong] == ([] if is_right else ["presence"])
 
 
 def test_whose_claim_was_refused_is_no_late_holder() -> None:
     """Peer and victim may be two processes of one agent: the victim then completes the message that the peer holds."""
-    (peer,) = (one for one in PEERS if one.late)
+    (peer,) = (candidate for candidate in PEERS if candidate.late)
     theirs = {"claimed": True, "delivery_count": 2}
     for late in peer.late:
         assert late.params(None, {}, {"claimed": False, "delivery_count": None}, theirs) is None

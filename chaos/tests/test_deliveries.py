@@ -14,9 +14,9 @@ from busproof.contract.history import Recorder, read
 Sync = dict[str, Any]
 
 
-def sync(got: list[int], cursor: int, **how: Any) -> Sync:
+def sync(seqs: list[int], cursor: int, **how: Any) -> Sync:
     """An answered sync: seqs received, and the cursor."""
-    return {"how": how, "got": got, "cursor": cursor}
+    return {"how": how, "got": seqs, "cursor": cursor}
 
 
 def cut(**how: Any) -> Sync:
@@ -34,11 +34,11 @@ def told(folder: Path, syncs: list[Sync], stored: int) -> list[str]:
     def message(seq: int) -> dict[str, Any]:
         return {"topic_id": "t", "seq": seq, "message_id": str(seq), "sender": "bob", "client_message_id": None}
 
-    for one in syncs:
-        record("invoke", {"topic_id": "t", **one["how"]})
-        if "got" in one:
-            reply = {"received": [message(seq) for seq in one["got"]], "sent": []}
-            record("ok", {**reply, "cursor": {"last_seq": one["cursor"]}})
+    for call in syncs:
+        record("invoke", {"topic_id": "t", **call["how"]})
+        if "got" in call:
+            reply = {"received": [message(seq) for seq in call["got"]], "sent": []}
+            record("ok", {**reply, "cursor": {"last_seq": call["cursor"]}})
         else:
             record("info", {})
     record("invoke", {}, "dump")
@@ -97,12 +97,12 @@ def altered(folder: Path, system: str, events: list[tuple[str, str, Any]]) -> li
 
 def test_a_poll_shows_what_was_published_to_the_byte(tmp_path: Path) -> None:
     """By the sender's id: one or many, answered or not; a blob that cannot be had is another payload, too."""
-    one = {"id": "one", "to": "bob", "type": "note", "payload": {"b": 1, "a": "é"}}
+    first = {"id": "one", "to": "bob", "type": "note", "payload": {"b": 1, "a": "é"}}
     two = {"id": "two", "type": "note", "payload": "x" * 5000}
     shown = {"id": "one", "to_agent": "bob", "type": "note", "payload": {"a": "é", "b": 1}}
     whole = {"id": "two", "type": "note", "payload": "x" * 5000, "payload_ref": "blobs/b"}
     sent = [
-        ("invoke", "publish", {"message": one}),
+        ("invoke", "publish", {"message": first}),
         ("info", "publish", {}),
         ("invoke", "publish_many", {"messages": [two]}),
     ]
@@ -128,10 +128,10 @@ def test_a_sync_receives_what_was_sent_to_the_byte(tmp_path: Path) -> None:
     sent = ("invoke", "sync", {"topic_id": "t", "outbox": [{"client_message_id": "c", "content_markdown": "hello"}]})
     row = {"topic_id": "t", "seq": 1, "message_id": "1", "sender": "bob", "client_message_id": "c"}
 
-    def told(content: str) -> list[str]:
+    def altered_by(content: str) -> list[str]:
         reply = {"received": [{**row, "content_markdown": content}], "sent": [], "cursor": {"last_seq": 1}}
         dump = [("invoke", "dump", {}), ("ok", "dump", {"messages": [row]})]
         return [why for why in altered(tmp_path, "topics", [sent, ("ok", "sync", reply), *dump]) if "altered" in why]
 
-    assert told("hello") == []
-    assert len(told("hell")) == 1
+    assert altered_by("hello") == []
+    assert len(altered_by("hell")) == 1

@@ -57,9 +57,9 @@ def test_the_reference_works_again_when_descriptors_and_memory_come_back(tmp_pat
 def test_a_planted_fault_is_found(tmp_path: Path, faulty: Callable[[str], str], fault: str, says: str) -> None:
     """And the store is kept."""
     levels = play(faulty(fault), (0, 1), tmp_path)
-    found = [level for level in levels if any(says in problem.why for problem in level.problems)]
-    assert found
-    assert (tmp_path / "out" / "disk" / found[0].name / "store").is_dir()
+    faulty_levels = [level for level in levels if any(says in problem.why for problem in level.problems)]
+    assert faulty_levels
+    assert (tmp_path / "out" / "disk" / faulty_levels[0].name / "store").is_dir()
 
 
 def test_exactly_so_many_pages_are_left_free(tmp_path: Path) -> None:
@@ -80,13 +80,13 @@ def test_exactly_so_many_pages_are_left_free(tmp_path: Path) -> None:
         "        os.close(fd); os.unlink(folder / 'f')\n"
         "assert not list(folder.iterdir())"
     )
-    said = subprocess.run(
+    done = subprocess.run(
         disk.in_namespace(tmp_path, [sys.executable, "-c", code, str(tmp_path)]),
         capture_output=True,
         text=True,
         check=True,
     )
-    assert said.stdout.split() == ["0", "1", "7"]
+    assert done.stdout.split() == ["0", "1", "7"]
 
 
 @pytest.mark.nightly

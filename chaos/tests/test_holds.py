@@ -109,8 +109,8 @@ def test_two_that_clear_up_after_a_third_are_found_where_both_stand_still(
 def test_a_late_call_of_who_was_overtaken_is_found_at_one_place(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """It is held before its answer: it has the lease by then, and nobody has told it."""
     against = "a claim after the lease that it got"
-    found = play_one(faulty("worker/believes_its_own_claims"), tmp_path, "try_claim_task", against, parse("3:hold"))
-    assert any("its late release_claim has an effect" in problem for problem in told(found))
+    results = play_one(faulty("worker/believes_its_own_claims"), tmp_path, "try_claim_task", against, parse("3:hold"))
+    assert any("its late release_claim has an effect" in problem for problem in told(results))
 
 
 def test_what_was_held_before_it_asked_for_the_time_goes_by_the_new_one(tmp_path: Path) -> None:
@@ -180,8 +180,8 @@ def test_an_acknowledgement_that_looks_before_it_sets_is_found_by_one_of_less(
     tmp_path: Path, faulty: Callable[[str], str]
 ) -> None:
     """Two processes of one agent: alone, neither ever goes back."""
-    found = play_one(faulty("worker/acks_in_two_steps"), tmp_path, "ack", "an earlier ack", parse("7:hold"))
-    assert any("last_acked_seq 7 became 6" in problem for problem in told(found))
+    results = play_one(faulty("worker/acks_in_two_steps"), tmp_path, "ack", "an earlier ack", parse("7:hold"))
+    assert any("last_acked_seq 7 became 6" in problem for problem in told(results))
 
 
 def test_an_archive_that_looked_before_it_had_the_lock_takes_what_a_newcomer_was_shown(
@@ -189,8 +189,8 @@ def test_an_archive_that_looked_before_it_had_the_lock_takes_what_a_newcomer_was
 ) -> None:
     """The peer's earlier answer tells it: state and last answer are those of an archive that came first."""
     peer = "a first ack, a poll, and a poll later"
-    found = play_one(faulty("worker/archives_by_an_old_look"), tmp_path, "archive", peer, parse("2:hold"))
-    assert any("as in neither order" in problem for problem in told(found))
+    results = play_one(faulty("worker/archives_by_an_old_look"), tmp_path, "archive", peer, parse("2:hold"))
+    assert any("as in neither order" in problem for problem in told(results))
 
 
 @pytest.mark.nightly

@@ -115,9 +115,9 @@ def test_a_planted_fault_is_found(
     if name == "publish_many":
         operation = replace(operation, params=three_messages)
     results = play(faulty(fault), tmp_path, operation)
-    found = [(point, p) for point in results[name].bad for p in point.problems if p.noun == noun and says in p.why]
-    assert found
-    kept = found[0][0].kept
+    bad = [(point, p) for point in results[name].bad for p in point.problems if p.noun == noun and says in p.why]
+    assert bad
+    kept = bad[0][0].kept
     assert kept is not None
     assert (kept / "history.jsonl").exists()
     assert (kept / "store").is_dir()

@@ -31,9 +31,9 @@ def test_an_act_that_raises_is_the_kits_fault(
     """Exit 2, what was raised, and where."""
     monkeypatch.setattr(KillPoints, "play", _raises)
     assert cli.main(["worker", "--points", "--out", str(tmp_path)]) == 2
-    told = capsys.readouterr().err
-    assert "the kit failed: KeyError: 'batch_unordered', at " in told
-    assert "buschaos/run.py:" in told  # the last of our lines; this test's are nobody's
+    errors = capsys.readouterr().err
+    assert "the kit failed: KeyError: 'batch_unordered', at " in errors
+    assert "buschaos/run.py:" in errors  # the last of our lines; this test's are nobody's
 
 
 def test_the_other_acts_are_judged_nevertheless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_a_check_is_asked_for_by_what_the_bus_declares() -> None:
 def test_a_history_without_what_a_check_judges_is_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The row is inconclusive, and says which check saw nothing."""
     whole = judge.run_checks
-    monkeypatch.setattr(judge, "run_checks", lambda events: [_blind(one) for one in whole(events)])
+    monkeypatch.setattr(judge, "run_checks", lambda events: [_blind(verdict) for verdict in whole(events)])
     assert cli.main(["worker", "--kills", "2", "--bus", reference("worker"), "--out", str(tmp_path)]) == 2
     (row,) = lines.load(tmp_path / "report.jsonl").rows
     assert row["outcome"] == "inconclusive"

@@ -66,8 +66,8 @@ def test_where_time_is_short_each_kind_has_its_turn_first() -> None:
 def test_where_time_is_short_the_acts_that_never_end_come_last(tmp_path: Path) -> None:
     """They have what the others leave; without a limit nobody waits for anybody."""
     asked = settings(tmp_path, kills=1, damage=1, disk_full=True, time=Time(0))
-    told = [act.name for act in run(asked).acts]
-    assert told == ["chaos.damage", "chaos.kill_points", "chaos.disk_full", "chaos.random_kills", "chaos.holds"]
+    names = [act.name for act in run(asked).acts]
+    assert names == ["chaos.damage", "chaos.kill_points", "chaos.disk_full", "chaos.random_kills", "chaos.holds"]
 
 
 def test_no_time_leaves_all_out_and_no_row_is_green(tmp_path: Path) -> None:
@@ -87,9 +87,9 @@ def test_enough_problems_end_the_run_and_fail_their_rows(tmp_path: Path, faulty:
     assert len({problem.kind for problem, _ in points.problems}) == 1
     assert points.problems[0][1].exists()
     assert holds.cut_short == "not begun: 1 problems were to be found, and are"
-    found = {row.requirement: row.outcome for row in report.rows(result, "worker")}
-    assert found["worker.blob.16"] == "fail"
-    assert found["worker.export.12"] == found["worker.log.66"] == "inconclusive"
+    outcome_of = {row.requirement: row.outcome for row in report.rows(result, "worker")}
+    assert outcome_of["worker.blob.16"] == "fail"
+    assert outcome_of["worker.export.12"] == outcome_of["worker.log.66"] == "inconclusive"
 
 
 def test_enough_problems_of_a_full_disk_end_its_process_before_its_folder_goes(
@@ -107,7 +107,7 @@ def test_enough_problems_of_a_full_disk_end_its_process_before_its_folder_goes(
 
     class Folder(tempfile.TemporaryDirectory[str]):
         def cleanup(self) -> None:
-            over.extend(one.poll() is not None for one in started if "busproof-disk-" in self.name)
+            over.extend(process.poll() is not None for process in started if "busproof-disk-" in self.name)
             super().cleanup()
 
     monkeypatch.setattr(subprocess, "Popen", Started)
@@ -161,7 +161,7 @@ def test_acts_side_by_side_find_what_they_find_in_turn(tmp_path: Path, faulty: C
     assert {"kill points", "holds"} == set(heard)
     for alone, beside in zip(in_turn.acts, at_once.acts, strict=True):
         assert (alone.name, alone.counts) == (beside.name, beside.counts)
-        assert [one.why for one, _ in alone.problems] == [one.why for one, _ in beside.problems]
+        assert [problem.why for problem, _ in alone.problems] == [problem.why for problem, _ in beside.problems]
         assert all(history.exists() for _, history in beside.problems)
 
 
@@ -193,9 +193,9 @@ def test_the_command_ends_at_the_first_problem_and_tells_it_at_once(
     bus = faulty("worker/writes_blobs_in_place")
     argv = ["worker", "--points", "--only", "save_blob", "--stop-after", "1", "--bus", bus, "--out", str(tmp_path)]
     assert cli.main(argv) == 1
-    said = capsys.readouterr()
-    assert "✗ blob: " in said.err
-    assert "in part; not played: damage, disk full, holds, power loss, random kills, waits; only save_blob" in said.out
+    out = capsys.readouterr()
+    assert "✗ blob: " in out.err
+    assert "in part; not played: damage, disk full, holds, power loss, random kills, waits; only save_blob" in out.out
     assert lines.load(tmp_path / "report.jsonl").header["part"].startswith("in part")
 
 

@@ -112,9 +112,9 @@ def test_one_point_is_played_again_by_its_text(
     bus = faulty("worker/writes_blobs_in_place")
     argv = ["worker", "--only", "save_blob", "--at", "2:torn:512", "--bus", bus, "--out", str(tmp_path)]
     assert cli.main(argv) == 1
-    said = capsys.readouterr().out
-    assert "1 points killed" in said
-    assert "--only 'save_blob' --at 2:torn:512" in said
+    output = capsys.readouterr().out
+    assert "1 points killed" in output
+    assert "--only 'save_blob' --at 2:torn:512" in output
 
 
 def test_a_disk_that_others_need_is_not_filled(tmp_path: Path) -> None:
@@ -125,6 +125,6 @@ def test_a_disk_that_others_need_is_not_filled(tmp_path: Path) -> None:
 def test_one_error_is_played_again_without_a_full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In the act whose rows are about errors, and in no other."""
     assert cli.main(["worker", "--only", "publish", "--at", "2:EIO", "--out", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert "chaos.disk_full:" in said and "errors injected" in said
-    assert "chaos.kill_points" not in said and "levels" not in said
+    output = capsys.readouterr().out
+    assert "chaos.disk_full:" in output and "errors injected" in output
+    assert "chaos.kill_points" not in output and "levels" not in output

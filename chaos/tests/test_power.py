@@ -54,7 +54,7 @@ def test_what_was_synced_is_in_every_image() -> None:
 def test_only_posix_misses_a_folder_that_was_not_synced() -> None:
     """The name of a synced file is gone in the weak model, and there in the journal's and in the lazy one."""
     tape = [*TEMPORARY_AND_RENAME, Step("write", "log", data=b"d/new"), Step("sync", "log")]
-    missing = {model: any("d/new" not in one for one in images({"log": b""}, tape, model)) for model in MODELS}
+    missing = {model: any("d/new" not in disk for disk in images({"log": b""}, tape, model)) for model in MODELS}
     assert missing == {"lazy": False, "ext4": False, "weak": True}
 
 
@@ -62,20 +62,20 @@ def test_a_synced_folder_keeps_its_names() -> None:
     """In every model."""
     tape = [*TEMPORARY_AND_RENAME, Step("sync", "d"), Step("write", "x", data=b"1")]
     for model in MODELS:
-        assert all(one["d/new"] == b"content" for one in images({"x": b""}, tape, model))
+        assert all(disk["d/new"] == b"content" for disk in images({"x": b""}, tape, model))
 
 
 def test_a_write_is_torn_at_blocks() -> None:
     """Of 512 bytes, as a disk writes them."""
     left = images({"a": bytes(1024)}, [Step("write", "a", data=b"x" * 1024)], "weak", block=512)
-    assert b"x" * 512 + bytes(512) in [one["a"] for one in left]
-    assert bytes(512) + b"x" * 512 in [one["a"] for one in left]
+    assert b"x" * 512 + bytes(512) in [disk["a"] for disk in left]
+    assert bytes(512) + b"x" * 512 in [disk["a"] for disk in left]
 
 
 def test_names_go_in_the_order_of_the_journal() -> None:
     """Never the later one without the earlier, in ext4."""
     left = images({}, [Step("create", "1"), Step("create", "2")], "ext4")
-    assert {tuple(sorted(one)) for one in left} == {(), ("1",), ("1", "2")}
+    assert {tuple(sorted(disk)) for disk in left} == {(), ("1",), ("1", "2")}
 
 
 def test_all_kept_is_the_replay() -> None:
@@ -94,7 +94,7 @@ def test_a_failed_sync_drops_what_it_should_have_written() -> None:
 def test_a_name_in_a_folder_that_is_not_there_leads_nowhere() -> None:
     """Folder and file may reach the disk in any order if nothing was synced."""
     left = images({"a": b"old"}, [Step("mkdir", "e"), Step("rename", "e/a", source="a")], "weak")
-    assert {tuple(one) for one in left} == {(), ("a",), ("e/a",)}
+    assert {tuple(disk) for disk in left} == {(), ("a",), ("e/a",)}
 
 
 @pytest.mark.parametrize(("system", "images"), [("worker", 120), ("relay", 40), ("timeline", 80)])
@@ -119,8 +119,8 @@ def test_at_full_nothing_acknowledged_is_lost(tmp_path: Path, system: str, image
 )
 def test_nobody_builds_on_what_the_dead_had_not_synced(tmp_path: Path, system: str, names: tuple[str, ...]) -> None:
     """Each dies before it syncs, the same call is made again, and the power goes."""
-    operations = tuple(one for one in SUBJECTS[system].repertoire.operations if one.name in names)
-    assert {one.name for one in operations} == set(names)
+    operations = tuple(operation for operation in SUBJECTS[system].repertoire.operations if operation.name in names)
+    assert {operation.name for operation in operations} == set(names)
     how: dict[str, Any] = {"options": {"synchronous": "FULL"}, "durability": "power-loss", "operations": operations}
     result = play(reference(system), tmp_path, system, images=1, deaths=3, **how)
     assert [problem.why for problem, _ in result.problems] == []
@@ -138,11 +138,11 @@ def test_at_normal_a_prefix_is_left_and_how_much_is_lost_is_told(tmp_path: Path,
 def test_the_same_seed_cuts_the_same_disks(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """And finds the same."""
 
-    def told() -> list[tuple[str, str]]:
+    def places() -> list[tuple[str, str]]:
         result = play(faulty("worker/says_power_loss"), tmp_path, images=15, seed=3)
         return [(problem.point, problem.noun) for problem, _ in result.problems]
 
-    assert told() == told() != []
+    assert places() == places() != []
 
 
 def test_a_long_run_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
@@ -158,11 +158,11 @@ def test_a_long_run_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
 def test_problems_of_an_earlier_run_are_told_again(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """Nobody looks at these disks a second time."""
     bus = faulty("worker/says_power_loss")
-    told = list[tuple[Problem, Path]]()
+    told_problems = list[tuple[Problem, Path]]()
     first = play(bus, tmp_path, images=10, seed=3)
-    again = play(bus, tmp_path, images=10, seed=3, resumes=True, tell=told.extend)
+    again = play(bus, tmp_path, images=10, seed=3, resumes=True, tell=told_problems.extend)
     assert again.earlier == first.checked == 10
-    assert told == again.problems == first.problems != []
+    assert told_problems == again.problems == first.problems != []
 
 
 @pytest.mark.parametrize("bus", ["", "worker/says_power_loss"])
@@ -180,12 +180,12 @@ def test_processes_that_share_the_sessions_find_what_one_finds(
     shared, why = shares.cut(opening, new, 2, False, Progress(), Time(), "power_loss")
     again, _ = shares.cut(opening, new, 3, True, Progress(), Time(), "power_loss")
 
-    def told(result: PowerResult) -> list[tuple[str, str]]:
+    def places(result: PowerResult) -> list[tuple[str, str]]:
         return sorted((problem.point, problem.noun) for problem, _ in result.problems)
 
     assert why == ""
-    assert told(again) == told(shared) == told(alone)
-    assert bool(told(alone)) == bool(bus)
+    assert places(again) == places(shared) == places(alone)
+    assert bool(places(alone)) == bool(bus)
     assert len({path for _, path in shared.problems}) == len({path for _, path in alone.problems})
     assert (shared.sessions, shared.checked, shared.earlier) == (3, 12, 0)
     assert (again.sessions, again.checked, again.earlier) == (3, 12, 12)

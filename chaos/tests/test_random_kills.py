@@ -116,10 +116,10 @@ def test_a_script_that_begins_a_run_when_it_is_imported_is_told_so_in_a_line(tmp
         f"specs, out = [{reference('worker')!r}], Path({str(tmp_path / 'out')!r})\n"
         "run(Settings(specs=specs, out=out, system='worker', kills=8))\n"
     )
-    told = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
-    assert told.returncode == 1
-    assert 'if __name__ == "__main__":' in told.stderr
-    assert "freeze_support" not in told.stderr
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert 'if __name__ == "__main__":' in done.stderr
+    assert "freeze_support" not in done.stderr
 
 
 @pytest.mark.nightly

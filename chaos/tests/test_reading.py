@@ -84,10 +84,10 @@ def test_a_large_store_says_the_same_by_its_tables(tmp_path: Path, fill: Fill, m
     ):
         session = Session(fleet.door(1, tmp_path, {}), recorder, process=1, agent="bob")
         fill(session)
-        said = reading.dump(session, tmp_path, fleet.hello, SUBJECTS[system])
+        dump = reading.dump(session, tmp_path, fleet.hello, SUBJECTS[system])
         monkeypatch.setattr(reading, "LARGE_BYTES", 0)
         monkeypatch.setattr(session, "call", None)
         read = reading.dump(session, tmp_path, fleet.hello, SUBJECTS[system])
         fleet.give_back(session.door, retired=False)
     assert read["messages"]
-    assert read == {name: said[name] for name in read}  # tables of the bus's own aside
+    assert read == {name: dump[name] for name in read}  # tables of the bus's own aside

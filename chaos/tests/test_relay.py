@@ -167,5 +167,5 @@ SOUND: dict[str, Any] = {
 )  # fmt: skip
 def test_what_is_wrong_with_a_folder_is_told(broken: dict[str, Any], says: str) -> None:
     """And nothing of a sound one."""
-    found = [problem.why for problem in problems(Evidence(SOUND | broken, {"integrity": "ok"}))]
-    assert not found if not says else any(why.startswith(says) for why in found), found
+    reasons = [problem.why for problem in problems(Evidence(SOUND | broken, {"integrity": "ok"}))]
+    assert not reasons if not says else any(why.startswith(says) for why in reasons), reasons

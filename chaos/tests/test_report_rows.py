@@ -56,11 +56,11 @@ def test_a_narrow_row_says_nothing_of_what_another_row_of_its_act_answers_for() 
     act = Findings("chaos.holds")
     act.problems.append((Problem("lease", "two have it"), Path("/nowhere")))
     act.counts["points held"] = 9
-    told = {row.requirement: row.outcome for row in report.rows(Run(_hello("relay"), [act]), "relay")}
-    assert told == {"relay.lease.16": "fail", "relay.log.67": "inconclusive"}  # nobody was there to take one
+    outcome_of = {row.requirement: row.outcome for row in report.rows(Run(_hello("relay"), [act]), "relay")}
+    assert outcome_of == {"relay.lease.16": "fail", "relay.log.67": "inconclusive"}  # nobody was there to take one
     act.counts[WITH_OTHERS] = 9
-    told = {row.requirement: row.outcome for row in report.rows(Run(_hello("relay"), [act]), "relay")}
-    assert told == {"relay.lease.16": "fail", "relay.log.67": "pass"}
+    outcome_of = {row.requirement: row.outcome for row in report.rows(Run(_hello("relay"), [act]), "relay")}
+    assert outcome_of == {"relay.lease.16": "fail", "relay.log.67": "pass"}
 
 
 def test_a_narrow_row_does_not_answer_for_what_has_no_row() -> None:
@@ -68,9 +68,9 @@ def test_a_narrow_row_does_not_answer_for_what_has_no_row() -> None:
     act = Findings("chaos.holds")
     act.problems.append((Problem("presence", "a message is counted twice"), Path("/nowhere")))
     act.counts[WITH_OTHERS] = 9
-    told = {row.requirement: row.outcome for row in report.rows(Run(_hello("comms"), [act]), "comms")}
+    outcome_of = {row.requirement: row.outcome for row in report.rows(Run(_hello("comms"), [act]), "comms")}
     passed = dict.fromkeys(("comms.lease.27", "comms.lease.28", "comms.export.11"), "pass")
-    assert told == {"comms.log.95": "fail", **passed}
+    assert outcome_of == {"comms.log.95": "fail", **passed}
 
 
 @pytest.mark.parametrize(("system", "name"), sorted({(system, name) for system, name, _ in ACTS}))
@@ -84,8 +84,8 @@ def test_an_act_that_broke_off_passes_no_row_and_forgets_no_problem() -> None:
     """The problems found by then fail its rows."""
     act = Findings("chaos.kill_points", could_not_run="it broke off: a call was refused")
     act.counts["points killed"] = 9
-    told = {row.outcome for row in report.rows(Run(_hello("comms"), [act]), "comms")}
-    assert told == {"could-not-run"}
+    outcomes = {row.outcome for row in report.rows(Run(_hello("comms"), [act]), "comms")}
+    assert outcomes == {"could-not-run"}
     act.problems.append((Problem("log", "something that must not be"), Path("/nowhere")))
     assert "fail" in {row.outcome for row in report.rows(Run(_hello("comms"), [act]), "comms")}
 

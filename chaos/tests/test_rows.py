@@ -91,10 +91,10 @@ def test_the_mutant_fails_its_rows(tmp_path: Path, mutant: Fault) -> None:
     """Under the first of a few plans that strikes the fault."""
     for seed in range(1, PLANS + 1):
         out = tmp_path / f"faulty-{seed}"
-        found = outcomes(mutant.spec(), out, mutant.system, mutant.chaos, seed, until=mutant.rows)
-        if is_found(mutant, found) or "kills" not in mutant.chaos:
+        outcome_of = outcomes(mutant.spec(), out, mutant.system, mutant.chaos, seed, until=mutant.rows)
+        if is_found(mutant, outcome_of) or "kills" not in mutant.chaos:
             break
-    assert is_found(mutant, found), found
+    assert is_found(mutant, outcome_of), outcome_of
 
 
 @pytest.mark.parametrize("mutants", each_run_once())
@@ -112,8 +112,8 @@ def test_a_harmless_bus_passes_the_same_run(
 def test_a_fault_of_one_noun_leaves_the_rows_of_others_alone(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """A torn blob is no torn export; but the log answers for all."""
     how = {"points": True, "only": ("save_blob", "export_to_jsonl")}
-    found = outcomes(faulty("worker/writes_blobs_in_place"), tmp_path, "worker", how)
-    assert found == {"worker.log.03": "fail", "worker.blob.16": "fail", "worker.export.12": "pass"}
+    outcome_of = outcomes(faulty("worker/writes_blobs_in_place"), tmp_path, "worker", how)
+    assert outcome_of == {"worker.log.03": "fail", "worker.blob.16": "fail", "worker.export.12": "pass"}
 
 
 def test_the_same_seed_finds_the_same_at_the_same_points(tmp_path: Path) -> None:

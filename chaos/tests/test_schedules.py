@@ -21,9 +21,9 @@ SYSTEMS = ("worker", "comms", "topics", "timeline")
 @given(st.integers(0, 4), st.lists(st.integers(1, 3), max_size=4))
 def test_each_order_keeps_the_line_of_the_others_and_is_there_once(own: int, line: list[int]) -> None:
     """The parts of the first call are anywhere between."""
-    found = list(orders(own, line))
-    assert len(set(found)) == len(found) == math.comb(own + len(line), own)
-    assert all([number for number in order if number] == line and order.count(0) == own for order in found)
+    all_orders = list(orders(own, line))
+    assert len(set(all_orders)) == len(all_orders) == math.comb(own + len(line), own)
+    assert all([number for number in order if number] == line and order.count(0) == own for order in all_orders)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -72,9 +72,9 @@ def test_a_difference_is_told_with_a_script_that_shows_it_again(
     asked = ["worker", "--bus", bus, "--out", str(tmp_path), "--stop-after", "1", "--seed", "1"]
     assert main([*asked, "--drawn", "60"]) == 1
     (script,) = (tmp_path / "schedules").iterdir()
-    told = capsys.readouterr().out
-    assert f"--script {script}" in told
-    assert "drawn programs" in told.partition("chaos.holds:")[2].partition("\n")[0]
+    output = capsys.readouterr().out
+    assert f"--script {script}" in output
+    assert "drawn programs" in output.partition("chaos.holds:")[2].partition("\n")[0]
     assert main(["worker", "--bus", bus, "--script", str(script)]) == 1
     assert "(MUST)" in capsys.readouterr().out
     assert main(["worker", "--script", str(script)]) == 0  # the reference

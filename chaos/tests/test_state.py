@@ -107,9 +107,9 @@ def state(seqs: list[int], ids: list[str], cursor: int, now_ms: int = 0) -> dict
     return {"messages": rows, "cursors": [{"agent_id": "x", "last_acked_seq": cursor}], "export_last_seq": cursor}
 
 
-def same(one: dict[str, Any], other: dict[str, Any], clock: str = "manual") -> bool:
+def same(before: dict[str, Any], other: dict[str, Any], clock: str = "manual") -> bool:
     """Are two dumps the same state?"""
-    return comparable(one, {"a", "b"}, clock) == comparable(other, {"a", "b"}, clock)
+    return comparable(before, {"a", "b"}, clock) == comparable(other, {"a", "b"}, clock)
 
 
 def test_gaps_in_seq_make_no_difference() -> None:
@@ -132,23 +132,23 @@ def test_times_count_only_on_a_manual_clock() -> None:
 
 def test_a_difference_is_told_by_table() -> None:
     """The missing rows, and those that are there instead."""
-    told = difference({"t": [1, 2], "n": 1}, {"t": [2, 3], "n": 1})
-    assert told == "t: missing [1], unexpected [3]"
+    text = difference({"t": [1, 2], "n": 1}, {"t": [2, 3], "n": 1})
+    assert text == "t: missing [1], unexpected [3]"
 
 
 def test_a_row_that_changed_is_told_by_its_columns() -> None:
     """A reader sees which row it is and which columns differ, not two rows of twenty columns."""
     before = [{"message_id": "ann/1", "status": "archived", "size": 6}, {"message_id": "bob/2", "status": "failed"}]
     after = [{"message_id": "ann/1", "status": "processing", "size": 6}, {"message_id": "bob/2", "status": "failed"}]
-    told = difference({"messages": before}, {"messages": after})
-    assert told == 'messages: of {"message_id": "ann/1"} status "archived" became "processing"'
+    text = difference({"messages": before}, {"messages": after})
+    assert text == 'messages: of {"message_id": "ann/1"} status "archived" became "processing"'
 
 
 def test_a_row_that_stands_once_more_is_told() -> None:
     """As often as it is in excess, and no other row."""
     copy_ = {"agent": "bob", "id": "ann/1"}
-    told = difference({"copies": [copy_]}, {"copies": [copy_, copy_, copy_]})
-    assert told == f"copies: unexpected {json.dumps([copy_, copy_])}"
+    text = difference({"copies": [copy_]}, {"copies": [copy_, copy_, copy_]})
+    assert text == f"copies: unexpected {json.dumps([copy_, copy_])}"
 
 
 def test_rows_in_another_order_are_told_as_such() -> None:

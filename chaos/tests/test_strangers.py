@@ -81,8 +81,8 @@ def test_a_full_disk_decides_nothing_of_a_bus_whose_state_is_not_in_its_folder(t
         errors=(),
         shorts=False,
     )
-    found = {row.requirement: (row.outcome, row.why) for row in report.rows(run(settings), "worker")}
-    outcome, why = found["worker.log.55"]
+    outcome_of = {row.requirement: (row.outcome, row.why) for row in report.rows(run(settings), "worker")}
+    outcome, why = outcome_of["worker.log.55"]
     assert outcome == "inconclusive", why
     assert "holds nothing of what the bus had stored" in why
 
@@ -94,7 +94,7 @@ def test_a_bus_that_nobody_can_look_into_and_that_loses_one_message_in_twenty_fa
     """It declares core nouns and no feature."""
     lossy = faults(system)["loses_one_in_twenty"].spec()
     settings = Settings(specs=[lossy], out=tmp_path, system=system, seed=1, kills=6)
-    assert {one.requirement: one.outcome for one in report.rows(run(settings), system)}[row] == "fail"
+    assert {result.requirement: result.outcome for result in report.rows(run(settings), system)}[row] == "fail"
 
 
 @pytest.mark.nightly
@@ -129,14 +129,14 @@ def test_what_a_bus_shows_tells_states_apart(tmp_path: Path) -> None:
 def test_what_cannot_be_looked_into_is_never_green(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If its answers do not tell states apart: could-not-run, with the reason; what readers are shown tells a loss."""
     monkeypatch.setitem(SUBJECTS, "worker", replace(SUBJECTS["worker"], shown=None))
-    found = outcomes("plain", tmp_path)
-    assert {row: outcome for row, (outcome, _) in found.items()} == {
+    rows = outcomes("plain", tmp_path)
+    assert {row: outcome for row, (outcome, _) in rows.items()} == {
         "worker.log.03": "could-not-run",
         "worker.log.54": "pass",
         "worker.log.55": "could-not-run",
         **NOT_DECLARED,
     }
-    assert all("neither `dump` nor `sqlite`" in why for outcome, why in found.values() if outcome == "could-not-run")
+    assert all("neither `dump` nor `sqlite`" in why for outcome, why in rows.values() if outcome == "could-not-run")
 
 
 @pytest.mark.parametrize("is_wall", [True, False])

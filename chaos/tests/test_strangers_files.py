@@ -56,6 +56,6 @@ def test_its_faults_are_found(tmp_path: Path, fault: str, how: dict[str, Any]) -
 @pytest.mark.parametrize("how", [POINTS, POWER], ids=lambda how: next(iter(how)))
 def test_what_is_stored_through_a_mapping_is_never_green(tmp_path: Path, how: dict[str, Any]) -> None:
     """No call shows it: inconclusive, and the file is named."""
-    told, why = outcome("mapped", tmp_path, how)
-    assert told == "inconclusive"
+    result, why = outcome("mapped", tmp_path, how)
+    assert result == "inconclusive"
     assert "log.jsonl" in why

@@ -49,10 +49,10 @@ def play(
     with program(argv or PYTHON) as door, door.watched(folder, lambda c: verdicts.get(c.ordinal, Continue())) as watch:
         door.write_line(code.encode())
         try:
-            said = door.read_line("the program", 20).decode().strip()
+            answer = door.read_line("the program", 20).decode().strip()
         except Lost:
-            said = "died"
-        return said, watch.changes
+            answer = "died"
+        return answer, watch.changes
 
 
 def writes(path: Path) -> str:
@@ -67,8 +67,8 @@ def test_the_nemesis_works_on_this_machine() -> None:
 
 def test_every_change_is_seen_in_order(tmp_path: Path) -> None:
     """Creation and writes, with their sizes, counted from 1."""
-    said, changes = play(tmp_path, writes(tmp_path / "f"), {})
-    assert said == "done"
+    answer, changes = play(tmp_path, writes(tmp_path / "f"), {})
+    assert answer == "done"
     assert [str(change) for change in changes] == [
         "1: openat f",
         "2: write f (3 bytes)",
@@ -80,15 +80,15 @@ def test_every_change_is_seen_in_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("ordinal", "left"), [(2, b""), (3, b"one"), (4, b"onetwo")])
 def test_a_kill_comes_exactly_before_its_change(tmp_path: Path, ordinal: int, left: bytes) -> None:
     """All that came earlier is in the file, and nothing else."""
-    said, _ = play(tmp_path, writes(tmp_path / "f"), {ordinal: Kill()})
-    assert said == "died"
+    answer, _ = play(tmp_path, writes(tmp_path / "f"), {ordinal: Kill()})
+    assert answer == "died"
     assert (tmp_path / "f").read_bytes() == left
 
 
 def test_a_torn_write_leaves_its_first_bytes(tmp_path: Path) -> None:
     """At the file's position, and the process is dead."""
-    said, _ = play(tmp_path, writes(tmp_path / "f"), {4: Torn(2)})
-    assert said == "died"
+    answer, _ = play(tmp_path, writes(tmp_path / "f"), {4: Torn(2)})
+    assert answer == "died"
     assert (tmp_path / "f").read_bytes() == b"onetwoth"
 
 
@@ -104,8 +104,8 @@ def test_positioned_and_vectored_writes_are_torn_where_they_belong(tmp_path: Pat
     """pwrite, pwritev and writev."""
     path = tmp_path / "f"
     path.write_bytes(b"..........")
-    said, _ = play(tmp_path, f"fd = os.open({str(path)!r}, os.O_RDWR); {call}", {1: Torn(4)})
-    assert said == "died"
+    answer, _ = play(tmp_path, f"fd = os.open({str(path)!r}, os.O_RDWR); {call}", {1: Torn(4)})
+    assert answer == "died"
     assert path.read_bytes() == b"..abcd...."
 
 
@@ -123,10 +123,10 @@ def test_a_short_write_takes_its_first_bytes_and_says_how_many(tmp_path: Path, f
     """And the next one goes on behind them."""
     path = tmp_path / "f"
     path.write_bytes(b"")
-    said, _ = play(
+    answer, _ = play(
         tmp_path, f"fd = os.open({str(path)!r}, {flags}); n = {call}; os.write(fd, b'|%d' % n)", {1: Short(4)}
     )
-    assert said == "done"
+    assert answer == "done"
     assert path.read_bytes() == b"abcd|4"
 
 
@@ -135,10 +135,10 @@ def test_a_short_write_at_a_place_is_written_there(tmp_path: Path, call: str) ->
     """pwrite and pwritev: the descriptor's own position stays."""
     path = tmp_path / "f"
     path.write_bytes(b"..........")
-    said, _ = play(
+    answer, _ = play(
         tmp_path, f"fd = os.open({str(path)!r}, os.O_RDWR); n = {call}; os.write(fd, b'%d' % n)", {1: Short(4)}
     )
-    assert said == "done"
+    assert answer == "done"
     assert path.read_bytes() == b"4.abcd...."
 
 
@@ -174,8 +174,8 @@ def test_an_error_is_told_once_and_the_call_does_not_happen(tmp_path: Path) -> N
         f"fd = os.open({str(tmp_path / 'f')!r}, os.O_CREAT | os.O_WRONLY)\n"
         "try: os.write(fd, b'lost')\nexcept OSError as e: os.write(fd, str(e.errno).encode())"
     )
-    said, _ = play(tmp_path, f"exec({code!r})", {2: Fail(errno.ENOSPC)})
-    assert said == "done"
+    answer, _ = play(tmp_path, f"exec({code!r})", {2: Fail(errno.ENOSPC)})
+    assert answer == "done"
     assert (tmp_path / "f").read_bytes() == str(errno.ENOSPC).encode()
 
 
@@ -200,8 +200,8 @@ def test_a_held_call_waits_until_it_is_released(tmp_path: Path) -> None:
 
 def test_a_delayed_call_happens(tmp_path: Path) -> None:
     """After the pause."""
-    said, _ = play(tmp_path, writes(tmp_path / "f"), {2: Delay(0.01)})
-    assert said == "done"
+    answer, _ = play(tmp_path, writes(tmp_path / "f"), {2: Delay(0.01)})
+    assert answer == "done"
     assert (tmp_path / "f").read_bytes() == b"onetwothree"
 
 
@@ -210,8 +210,8 @@ def test_files_elsewhere_do_not_count(tmp_path: Path) -> None:
     watched, other = tmp_path / "store", tmp_path / "store-2"
     watched.mkdir()
     other.mkdir()
-    said, changes = play(watched, writes(other / "f"), {1: Kill()})
-    assert (said, changes) == ("done", [])
+    answer, changes = play(watched, writes(other / "f"), {1: Kill()})
+    assert (answer, changes) == ("done", [])
 
 
 def test_a_rename_counts_from_either_side(tmp_path: Path) -> None:
@@ -230,8 +230,8 @@ def test_relative_paths_and_folder_descriptors_are_resolved(tmp_path: Path) -> N
         f"os.chdir({str(tmp_path)!r}); os.mkdir('d'); fd = os.open('d', os.O_RDONLY); os.mkdir('e', dir_fd=fd); "
         "os.symlink('x', 'l'); os.unlink('l'); os.rmdir('d/e'); open('t', 'w').close(); os.truncate('t', 3)"
     )
-    said, changes = play(tmp_path, code, {})
-    assert said == "done"
+    answer, changes = play(tmp_path, code, {})
+    assert answer == "done"
     assert [(c.call, c.path) for c in changes] == [
         ("mkdir", "d"),
         ("mkdirat", "d/e"),
@@ -257,8 +257,8 @@ def test_children_and_threads_are_watched_too(tmp_path: Path) -> None:
 def test_any_program_is_watched(tmp_path: Path) -> None:
     """A shell and its tools, in no language of ours."""
     shell = ["sh", "-c", 'read folder; printf abc > "$folder/x"; mv "$folder/x" "$folder/y"; echo done']
-    said, changes = play(tmp_path, str(tmp_path), {}, argv=shell)
-    assert said == "done"
+    answer, changes = play(tmp_path, str(tmp_path), {}, argv=shell)
+    assert answer == "done"
     assert [change.path for change in changes][-1] in ("x", "y")
     assert {change.call for change in changes} & {"rename", "renameat", "renameat2"}
 

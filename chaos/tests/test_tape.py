@@ -81,7 +81,7 @@ def test_the_replay_of_a_tape_is_what_stands_on_the_disk(
     folder = tmp_path_factory.mktemp("tape")
     (folder / "sub").mkdir()
     (folder / "a").write_bytes(b"already here")
-    code = "\n".join(f"exec({one!r})" for one in codes) or "pass"
+    code = "\n".join(f"exec({line!r})" for line in codes) or "pass"
     _, _, missed = recorded(child, folder, f"exec({code!r})")
     assert missed == []
 

@@ -60,8 +60,8 @@ def test_on_a_server_only_random_kills_can_be_asked_for(tmp_path: Path) -> None:
         play(f"nats:{reference('timeline')}", tmp_path, points=True)
 
 
-def _event(index: int, type_: EventType, mono_ns: int, **said: Any) -> Event:
-    return Event(index=index, run="r", system="timeline", process=1, type=type_, mono_ns=mono_ns, wall_ms=0, **said)
+def _event(index: int, type_: EventType, mono_ns: int, **fields: Any) -> Event:
+    return Event(index=index, run="r", system="timeline", process=1, type=type_, mono_ns=mono_ns, wall_ms=0, **fields)
 
 
 def _came_again(ns_before_death: int, dies_before: int = 6) -> list[Problem]:
@@ -106,7 +106,7 @@ def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
     assert set(outcomes(played).values()) == {"pass"}
 
 
-def _row(number: int, previous: str, **said: Any) -> dict[str, Any]:
+def _row(number: int, previous: str, **fields: Any) -> dict[str, Any]:
     row = {
         "key": {"timeline": "main"},
         "subject": f"vlinder.main.s.req.a.v.b.o.{number}",
@@ -116,7 +116,7 @@ def _row(number: int, previous: str, **said: Any) -> dict[str, Any]:
         "state": None,
         "time_us": 1,
         "previous": previous,
-        **said,
+        **fields,
     }
     return {**row, "hash": link(row)}
 
@@ -127,8 +127,8 @@ def test_a_broken_chain_is_found() -> None:
     second = _row(2, first["hash"])
     head = {"timeline": "main", "parent": None, "at": None, "number": 2, "hash": second["hash"]}
 
-    def why(rows: list[dict[str, Any]], **said: Any) -> list[str]:
-        return [problem.why for problem in broken(rows, [{**head, **said}])]
+    def why(rows: list[dict[str, Any]], **fields: Any) -> list[str]:
+        return [problem.why for problem in broken(rows, [{**head, **fields}])]
 
     assert why([first, second]) == []
     assert why([{**first, "payload": 9}, second]) == ["main: message 1 has not the hash of its fields"]

@@ -155,8 +155,8 @@ def test_what_only_a_file_can_tell_says_so(tmp_path: Path) -> None:
     """One point is judged; damage does not apply, and reading on for callers that went needs the tables."""
     played = play(elsewhere(tmp_path, reference("topics")), tmp_path, SENDS, points=True, at=parse("3:kill"), gone=True)
     assert told(played) == []
-    found = outcomes(played)
-    assert {row: found[row] for row in ("topics.log.73", "topics.cursor.49")} == {
+    outcome_of = outcomes(played)
+    assert {row: outcome_of[row] for row in ("topics.log.73", "topics.cursor.49")} == {
         "topics.log.73": "pass",
         "topics.cursor.49": "could-not-run",
     }

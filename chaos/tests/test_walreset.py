@@ -14,6 +14,6 @@ from busproof.oddities.library import resets_wrongly
 @pytest.mark.parametrize("turn", range(3))
 def test_the_log_is_reset_under_a_checkpoint(tmp_path: Path, turn: int) -> None:
     """Something is lost exactly if the version has the fault; no luck is in it."""
-    version, told = walreset.lost(tmp_path.resolve())
+    version, lost = walreset.lost(tmp_path.resolve())
     assert version == sqlite3.sqlite_version
-    assert bool(told) == resets_wrongly(sqlite3.sqlite_version_info[:3]), told
+    assert bool(lost) == resets_wrongly(sqlite3.sqlite_version_info[:3]), lost

@@ -156,16 +156,16 @@ class Act(Generic[Own]):
     @property
     def words(self) -> list[str]:
         """The names of its settings."""
-        return [one.name for one in fields(self.own)]  # type: ignore[arg-type]
+        return [setting.name for setting in fields(self.own)]  # type: ignore[arg-type]
 
     def operations(self, shared: Shared) -> tuple[Operation, ...] | None:
         """Those of the asked operations that it plays: one that waits would take its time elsewhere."""
         readers = {reader.name for reader, _ in shared.subject.repertoire.waits}
-        return shared.operations and tuple(one for one in shared.operations if one.name not in readers)
+        return shared.operations and tuple(op for op in shared.operations if op.name not in readers)
 
     def nouns(self, shared: Shared) -> frozenset[str] | None:
         """The nouns of the operations that are asked for; None: all there are."""
-        return None if shared.operations is None else frozenset(one.noun for one in shared.operations)
+        return None if shared.operations is None else frozenset(operation.noun for operation in shared.operations)
 
     def stale(self, own: Own | None) -> tuple[str, ...]:
         """The folders of an earlier run that must not be taken for this one's."""

@@ -50,8 +50,8 @@ class CallersGo(Act[Own]):
                 for number, result in enumerate(callers.run(), 1):
                     findings.counts["points"] += result.points
                     findings.progress.point(result.points)
-                    told = f"{result.case}: {result.points} points, {len(result.problems)} problems"
-                    findings.progress.say(f"gone callers: {told}")
+                    counts = f"{result.case}: {result.points} points, {len(result.problems)} problems"
+                    findings.progress.say(f"gone callers: {counts}")
                     findings.take(result.problems)
                     findings.left_out["points of callers"] += result.left_out
                     if scene.time.is_over and number < len(own.cases):

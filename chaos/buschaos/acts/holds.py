@@ -99,7 +99,7 @@ class HeldCalls(Act[Own]):
             return None
         asked = {operation.name for operation in shared.operations}
         peers = [peer for peer in shared.subject.repertoire.peers if asked & {*peer.against}]
-        return frozenset({one.noun for one in shared.operations} | {late.noun for peer in peers for late in peer.late})
+        return frozenset({op.noun for op in shared.operations} | {late.noun for peer in peers for late in peer.late})
 
     def play(self, scene: Scene, own: Own) -> None:
         operations, at, others = self.operations(scene.shared), scene.shared.at, scene.subject.repertoire.others

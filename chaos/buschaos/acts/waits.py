@@ -43,7 +43,7 @@ class Waits(Act[Own]):
 
     def operations(self, shared: Shared) -> tuple[Operation, ...] | None:
         readers = {reader.name for reader, _ in shared.subject.repertoire.waits}
-        return shared.operations and tuple(one for one in shared.operations if one.name in readers)
+        return shared.operations and tuple(operation for operation in shared.operations if operation.name in readers)
 
     def play(self, scene: Scene, own: Own) -> None:
         operations = self.operations(scene.shared)

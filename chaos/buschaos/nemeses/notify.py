@@ -126,8 +126,8 @@ class Stopped:
     def is_in(self, number: int) -> bool:
         """Is the thread still in this system call?"""
         try:
-            with open(f"/proc/{self.tid}/syscall", encoding="ascii") as told:
-                return told.read().split(" ", 1)[0] == str(number)
+            with open(f"/proc/{self.tid}/syscall", encoding="ascii") as file:
+                return file.read().split(" ", 1)[0] == str(number)
         except OSError:
             return False
 

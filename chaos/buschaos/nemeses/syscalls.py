@@ -300,13 +300,13 @@ class WatchedChild(Child):
         if self._spares is None:
             return False
         with contextlib.suppress(OSError):
-            said = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
-            return os.getpgid(process) != self.pid and any(one.startswith(self._spares) for one in said)
+            variables = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+            return os.getpgid(process) != self.pid and any(text.startswith(self._spares) for text in variables)
         return False
 
     def mapped(self, folder: Path) -> list[str]:
         """Files under the folder that a process here has mapped to write: a store into them is no call."""
-        found: set[str] = set()
+        paths: set[str] = set()
         root = os.path.realpath(folder) + "/"
         for process in {self.pid, *(self._watch.processes if self._watch else ())}:
             with (
@@ -316,8 +316,8 @@ class WatchedChild(Child):
                 for line in maps:
                     path = line.partition("/")[2]
                     if " rw-s " in line and f"/{path}".startswith(root):
-                        found.add(os.path.relpath(f"/{path.rstrip()}", root))
-        return sorted(path for path in found if not is_derived(path))
+                        paths.add(os.path.relpath(f"/{path.rstrip()}", root))
+        return sorted(path for path in paths if not is_derived(path))
 
 
 def _tasks(pid: int) -> Iterator[Path]:

@@ -251,10 +251,10 @@ class MailboxMemory(Memory):
             self._jobs.append({"queue": QUEUE, "id": job["id"], "receipt": job.get("receipt") or job["id"]})
 
 
-def read_all(session: Session, told: list[Event]) -> None:
+def read_all(session: Session, events: list[Event]) -> None:
     """Receive, and ack what can be acked, until nothing is left."""
-    acks = any(event.op == "ack" for event in told)
-    if any(event.op == "take" for event in told):
+    acks = any(event.op == "ack" for event in events)
+    if any(event.op == "take" for event in events):
         _work_off(session)
 
     def look() -> list[dict[str, Any]]:

@@ -154,7 +154,7 @@ class PowerCuts:
             return
         *earlier, latest = _spread(len(ordered))
         for names in [latest] if tier == 1 else earlier if tier == 2 else [*earlier, latest]:
-            yield from (Cut(at, model, self._block, names, *one) for one in self._ways(free, model, tier))
+            yield from (Cut(at, model, self._block, names, *way) for way in self._ways(free, model, tier))
 
     def _ways(self, free: list[int], model: Model, tier: int) -> Iterator[tuple[How, int]]:
         """How the free atoms fare: all, none, a file's, or each single one."""

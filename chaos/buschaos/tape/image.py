@@ -38,12 +38,12 @@ class Image:
 
     def digest(self) -> bytes:
         """The same for the same content."""
-        told = hashlib.blake2b(digest_size=16)
+        hasher = hashlib.blake2b(digest_size=16)
         for path in sorted(self.files):
-            told.update(f"{path}\0".encode(errors="surrogateescape"))
-            told.update(_digest(self.files[path]))
-        told.update(repr((sorted(self.folders), sorted(self.links.items()))).encode())
-        return told.digest()
+            hasher.update(f"{path}\0".encode(errors="surrogateescape"))
+            hasher.update(_digest(self.files[path]))
+        hasher.update(repr((sorted(self.folders), sorted(self.links.items()))).encode())
+        return hasher.digest()
 
     def put(self, folder: Path) -> None:
         """Make the folder hold this. The folder must not exist."""
@@ -99,10 +99,10 @@ def of(folder: Path) -> Image:
                 folders.add(relative)
             elif not is_derived(relative) and os.path.isfile(path):
                 files[relative] = Path(path).read_bytes()
-                found = os.stat(path)
-                times[relative] = found.st_mtime
-                if found.st_mode & 0o777 != MODE:
-                    modes[relative] = found.st_mode & 0o777
+                status = os.stat(path)
+                times[relative] = status.st_mtime
+                if status.st_mode & 0o777 != MODE:
+                    modes[relative] = status.st_mode & 0o777
     return Image(files, frozenset(folders), links, modes, times)
 
 

@@ -13,9 +13,9 @@ class SendsOnce(CommsBus):
     FEATURES = tuple(name for name in CommsBus.FEATURES if name != "idempotent_send")
 
     def dump(self) -> dict[str, Any]:
-        told: dict[str, Any] = dict(super().dump())
-        told["messages"] = [{**row, "payload": json.loads(row["payload"])} for row in told["messages"]]
-        return told
+        dump: dict[str, Any] = dict(super().dump())
+        dump["messages"] = [{**row, "payload": json.loads(row["payload"])} for row in dump["messages"]]
+        return dump
 
 
 if __name__ == "__main__":

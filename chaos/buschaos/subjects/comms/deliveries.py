@@ -18,8 +18,8 @@ def deliveries(events: Iterable[Event]) -> Iterator[Problem]:
     received: list[tuple[int, str, dict[str, Any]]] = []
     for event in events:
         if event.type == "invoke" and event.op == "send_message" and "message_id" in event.value:
-            said = {"priority": 5, **event.value}
-            sent[said["message_id"]] = {column: said.get(name) for column, name in _COLUMNS.items()}
+            message = {"priority": 5, **event.value}
+            sent[message["message_id"]] = {column: message.get(name) for column, name in _COLUMNS.items()}
         elif event.type == "ok" and event.op == "receive_messages":
             received += [(event.index, row["id"], row) for row in event.value["messages"]]
     return altered(received, sent)

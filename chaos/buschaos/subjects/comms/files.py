@@ -23,8 +23,8 @@ def append_as_a_hook(store: Path) -> bool:
     with contextlib.suppress(OSError), open(store / TRAIL, "r+b", buffering=0) as trail:
         if trail.read().endswith(b"\n"):
             trail.write(_HOOKS)
-            with open(store.parent / HOOKED, "ab") as told:
-                told.write(_HOOKS)
+            with open(store.parent / HOOKED, "ab") as hooked:
+                hooked.write(_HOOKS)
                 return True
     return False
 

@@ -71,9 +71,9 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
         bob.call("complete_message", message_id=sent["long"], error=_LONG)
     letters: dict[str, str | None] = {}
     if "dead" in sent and "redrive" in hello.features:
-        told = alice.call("dead_letters")["dead_letters"]
+        letters_told = alice.call("dead_letters")["dead_letters"]
         for name in ("dead", "expired for all"):
-            letters[name] = next((letter["id"] for letter in told if sent[name] in json.dumps(letter)), None)
+            letters[name] = next((letter["id"] for letter in letters_told if sent[name] in json.dumps(letter)), None)
     envelope = {
         "id": sent["asked"],
         "type": "context.query",
@@ -222,7 +222,7 @@ _OPERATIONS = (
     Operation("close", "log", "close", lambda _: {}),
 )
 # Except send_with_retry: without an id its own retries would be other messages.
-_SENDS = [one for one in _OPERATIONS if {*_SEND} <= {*one.needs} and one.method != "send_with_retry"]
+_SENDS = [op for op in _OPERATIONS if {*_SEND} <= {*op.needs} and op.method != "send_with_retry"]
 OPERATIONS = (*_OPERATIONS[:-1], *map(_once, _SENDS), _OPERATIONS[-1])
 
 READS = frozenset(
@@ -250,8 +250,8 @@ def _still_mine(
     return {**call, "delivery_count": mine["delivery_count"]}
 
 
-def _failed(*told: Any) -> dict[str, Any] | None:
-    call = _still_mine(*told)
+def _failed(*arguments: Any) -> dict[str, Any] | None:
+    call = _still_mine(*arguments)
     return None if call is None else {**call, "error": "late"}
 
 

@@ -39,11 +39,11 @@ def comparable(dump: dict[str, Any], known_ids: set[str], clock: str) -> dict[st
         if name == "visible_at" and row.get("status") == "failed":
             return "*"
         if name in ("payload", "original_message") and isinstance(value, str):
-            told = decoded(value)
+            content = decoded(value)
             return (
-                {k: v for k, v in told.items() if k not in TIMES}
-                if clock == "wall" and isinstance(told, dict)
-                else told
+                {k: v for k, v in content.items() if k not in TIMES}
+                if clock == "wall" and isinstance(content, dict)
+                else content
             )
         return value
 
@@ -63,14 +63,14 @@ def problems(evidence: Evidence) -> list[Problem]:
     """The problems of a project."""
     if "died" in evidence.facts:
         return [Problem("log", evidence.facts["died"])]
-    found = [*health(evidence)]
-    found += [Problem("blob", f"torn: the artifact {name} is no JSON") for name in evidence.facts["torn_artifacts"]]
+    wrong = [*health(evidence)]
+    wrong += [Problem("blob", f"torn: the artifact {name} is no JSON") for name in evidence.facts["torn_artifacts"]]
     if evidence.dump is not None:
-        found += _kept_promises(evidence.dump, evidence.promises)
-        found += _counters(evidence.dump)
+        wrong += _kept_promises(evidence.dump, evidence.promises)
+        wrong += _counters(evidence.dump)
         if evidence.exported:
-            found += _trail(evidence)
-    return found
+            wrong += _trail(evidence)
+    return wrong
 
 
 def _kept_promises(dump: dict[str, Any], kept: list[Promise]) -> Iterable[Problem]:
@@ -110,9 +110,9 @@ def _counters(dump: dict[str, Any]) -> Iterable[Problem]:
     for row in dump.get("agent_status") or []:
         least = pending[row["agent_id"]]
         if not least <= row["messages_pending"] <= least + due[row["agent_id"]]:
-            told = f"{row['agent_id']} has messages_pending {row['messages_pending']}: pending are {least} rows"
+            why = f"{row['agent_id']} has messages_pending {row['messages_pending']}: pending are {least} rows"
             more = f", due again perhaps {due[row['agent_id']]} more" if due[row["agent_id"]] else ""
-            yield Problem("presence", told + more)
+            yield Problem("presence", why + more)
 
 
 def _seconds(text: Any) -> float:
@@ -143,7 +143,7 @@ def _trail(evidence: Evidence) -> Iterable[Problem]:
     lines = [(line, changes.keys() & set(named)) for line, named in evidence.facts["trail"]]
     if doubled := [line for line, times in Counter(line for line, about in lines if about).items() if times > 1]:
         yield Problem("export", f"doubled: these lines stand more than once in the trail: {short(doubled)}")
-    told = Counter(name for _, about in lines for name in about)
-    if missing := [name for name, least in changes.items() if told[name] < least]:
-        counts = {name: f"{told[name]} lines of {changes[name]} changes" for name in missing[:3]}
+    counted = Counter(name for _, about in lines for name in about)
+    if missing := [name for name, least in changes.items() if counted[name] < least]:
+        counts = {name: f"{counted[name]} lines of {changes[name]} changes" for name in missing[:3]}
         yield Problem("export", f"missing in the audit trail: {json.dumps(counts)}")

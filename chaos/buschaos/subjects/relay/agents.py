@@ -55,12 +55,12 @@ def join(store: Path, *more: str) -> None:
         (store / "agents" / name / "outbox" / ".pending").mkdir(parents=True, exist_ok=True)
 
 
-def put(store: Path, files: Iterable[File], *, told: bool = False) -> None:
-    """Write them whole into .pending, make them durable and rename them; `told` notes their ids first."""
+def put(store: Path, files: Iterable[File], *, is_noted: bool = False) -> None:
+    """Write them whole into .pending, make them durable and rename them; `is_noted` notes their ids first."""
     for file in files:
         outbox = store / "agents" / file.agent / "outbox"
         written = outbox / ".pending" / file.name
-        if told:
+        if is_noted:
             with open(store.parent / SENT, "a", encoding="utf-8") as sent:
                 sent.write(json.dumps(file.id) + "\n")
         with open(written, "wb") as opened:
@@ -85,7 +85,7 @@ def running(store: Path) -> Running:
 
     An agent's environment says who it is and where (R21).
     """
-    found: dict[int, tuple[str, int]] = {}
+    by_pid: dict[int, tuple[str, int]] = {}
     here, name = os.path.realpath(store), f"{NAME}=".encode()
     for pid in filter(str.isdecimal, os.listdir("/proc")):  # asked so often that a Path for each would cost time
         with contextlib.suppress(OSError, ValueError):
@@ -93,11 +93,11 @@ def running(store: Path) -> Running:
                 environment = opened.read()
             if name not in environment:  # as of most processes of a machine, which are many
                 continue
-            said = dict(item.split("=", 1) for item in os.fsdecode(environment).split("\0") if "=" in item)
-            if NAME in said and os.path.realpath(said.get("AGENT_RELAY_DIR", "/")) == here:
+            variables = dict(item.split("=", 1) for item in os.fsdecode(environment).split("\0") if "=" in item)
+            if NAME in variables and os.path.realpath(variables.get("AGENT_RELAY_DIR", "/")) == here:
                 parent = int(Path("/proc", pid, "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[1])
-                found[int(pid)] = said[NAME], parent
-    tops = [(agent, pid) for pid, (agent, parent) in found.items() if parent not in found]
+                by_pid[int(pid)] = variables[NAME], parent
+    tops = [(agent, pid) for pid, (agent, parent) in by_pid.items() if parent not in by_pid]
     return [{"agent": agent, "pid": pid} for agent, pid in sorted(tops)]
 
 
@@ -105,31 +105,31 @@ def begun(store: Path) -> Running:
     """Each program that was started, however it ended; those that run are given the time to say so."""
     path = store.parent / BEGUN
 
-    def said() -> Running:
+    def begun_so_far() -> Running:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         return [{"agent": agent, "pid": int(pid)} for agent, pid in map(str.split, lines)]
 
-    return until(said, lambda found: all(one in found for one in running(store)))
+    return until(begun_so_far, lambda agents: all(agent in agents for agent in running(store)))
 
 
 def until(look: Callable[[], Running], holds: Callable[[Running], bool]) -> Running:
     """The last look, once it is so or there was time for it: a process that was killed needs a moment to be gone."""
     deadline = time.monotonic() + LONG_S
-    while not holds(found := look()) and time.monotonic() < deadline:
+    while not holds(agents := look()) and time.monotonic() < deadline:
         time.sleep(0.01)
-    return found
+    return agents
 
 
 def end_agents(store: Path) -> None:
     """End all that were started there, and all that they have started."""
 
     def killed() -> Running:
-        for one in (found := running(store)):
+        for agent in (agents := running(store)):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(one["pid"], signal.SIGKILL)
-        return found
+                os.kill(agent["pid"], signal.SIGKILL)
+        return agents
 
-    until(killed, lambda found: not found)
+    until(killed, lambda agents: not agents)
 
 
 def take(store: Path) -> None:
@@ -192,7 +192,7 @@ class Writer:
         self.wait()
         made = [message(*file) for file in files]
         half = (len(made) + 1) // 2
-        put(store, made[:half], told=True)
+        put(store, made[:half], is_noted=True)
         self._thread = threading.Thread(target=put, args=(store, made[half:]), kwargs={"told": True})
         self._thread.start()
 

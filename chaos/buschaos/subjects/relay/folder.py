@@ -27,7 +27,7 @@ def state(store: Path) -> dict[str, Any]:
         # Not as `messages`: the kit's checks know those by the calls that sent them, and agents make none.
         "messages": [],
         "ledger": ledger["messages"],
-        "running": until(lambda: running(store), lambda found: {one["pid"] for one in found} == known),
+        "running": until(lambda: running(store), lambda agents: {agent["pid"] for agent in agents} == known),
         "begun": begun(store),
         "copies": [
             *(_copy(path.parts[-3], path) for path in inboxes(store)),
@@ -70,8 +70,8 @@ def _copy(agent: str, path: Path) -> dict[str, Any]:
     """A file of an inbox, or one taken from there: its owner, its id, its whole text; torn without an empty line."""
     text = path.read_bytes().decode("utf-8", "replace")
     head, line, _ = text.partition("\n\n")
-    said = dict(item.split(": ", 1) for item in head.split("\n") if ": " in item)
-    return {"agent": agent, "name": path.name, "id": said.get("ID"), "is_whole": bool(line), "text": text}
+    headers = dict(item.split(": ", 1) for item in head.split("\n") if ": " in item)
+    return {"agent": agent, "name": path.name, "id": headers.get("ID"), "is_whole": bool(line), "text": text}
 
 
 def _archived(path: Path) -> dict[str, str]:

@@ -76,10 +76,10 @@ def asked_to_release(session: Session) -> None:
 def released(session: Session, _params: dict[str, Any], _reply: dict[str, Any]) -> str:
     """The one that came after a death can end all that lives: then nothing is left."""
     store = _store(session)
-    alive = sorted({one["agent"] for one in running(store)})
+    alive = sorted({agent["agent"] for agent in running(store)})
     put(store, [_request(number, "release", f"NAME: {agent}") for number, agent in enumerate(alive, 40)])
     session.call("scan")
-    left = until(lambda: running(store), lambda found: not found)
+    left = until(lambda: running(store), lambda agents: not agents)
     return f"and a release leave processes: {left}" if left else ""
 
 

@@ -41,8 +41,8 @@ def comparable(dump: dict[str, Any], _known_ids: set[str], clock: str) -> dict[s
     return {
         "messages": sorted(map(clean, rows), key=repr),
         "agents": sorted((clean(row) | {"pid": row["pid"] is not None} for row in dump["agents"]), key=repr),
-        "running": [one["agent"] for one in dump.get("running", [])],
-        "begun": sorted(one["agent"] for one in dump.get("begun", [])),
+        "running": [agent["agent"] for agent in dump.get("running", [])],
+        "begun": sorted(agent["agent"] for agent in dump.get("begun", [])),
         "copies": sorted(copies, key=repr),
         "outboxes": outboxes,
         "archived": archived,
@@ -58,20 +58,20 @@ def problems(evidence: Evidence) -> list[Problem]:
     """The problems of a folder, once a pass has gone over it."""
     if "died" in evidence.facts:
         return [Problem("log", evidence.facts["died"])]
-    found = list(health(evidence))
+    wrong = list(health(evidence))
     if evidence.dump is not None:
-        found += _rows(evidence.dump)
-        found += _copies(evidence.dump)
-        found += _files(evidence.dump)
-        found += _processes(evidence.dump)
-    return found
+        wrong += _rows(evidence.dump)
+        wrong += _copies(evidence.dump)
+        wrong += _files(evidence.dump)
+        wrong += _processes(evidence.dump)
+    return wrong
 
 
 def pieces(evidence: Evidence) -> list[Problem]:
     """The problems of each file by itself: when the power goes, ledger and folders may be of different moments."""
     if "died" in evidence.facts:
         return [Problem("log", evidence.facts["died"])]
-    torn = [] if evidence.dump is None else [one for one in _copies(evidence.dump) if one.why.startswith("torn")]
+    torn = [] if evidence.dump is None else [p for p in _copies(evidence.dump) if p.why.startswith("torn")]
     return [*health(evidence), *torn]
 
 
@@ -92,24 +92,24 @@ def _rows(dump: dict[str, Any]) -> Iterator[Problem]:
 
 def _copies(dump: dict[str, Any]) -> Iterator[Problem]:
     """Each done message lies once in each inbox that it was for."""
-    found: Counter[tuple[str, str]] = Counter()
+    copies: Counter[tuple[str, str]] = Counter()
     for copy in dump.get("copies", []):
-        found[copy["agent"], copy["id"]] += 1
+        copies[copy["agent"], copy["id"]] += 1
         if not copy["is_whole"]:
             yield Problem("log", f"torn: {copy['agent']}/inbox/{copy['name']}")
-    for (agent, id_), times in found.items():
+    for (agent, id_), times in copies.items():
         if times > 1:
             yield Problem("log", f"doubled: {id_} lies {times} times in the inbox of {agent}")
     for row in dump["ledger"]:
         if row["direction"] == "outbox" and row["status"] in ("completed", "archived"):
             for agent in _recipients(row["agent_name"], row["target"]):
-                if not found[agent, row["message_id"]]:
+                if not copies[agent, row["message_id"]]:
                     yield Problem("log", f"lost: {row['message_id']} is {row['status']}, and {agent} has no copy")
-    told = [row for row in dump["ledger"] if (row["direction"], row["agent_name"]) == ("inbox", LINKED)]
-    told = [row for row in told if row["status"] == "completed"]
-    there = sum(times for (agent, _), times in found.items() if agent == LINKED)
-    if len(told) > there:
-        yield Problem("log", f"lost: {len(told)} copies for {LINKED} are told as delivered, and {there} were")
+    delivered = [row for row in dump["ledger"] if (row["direction"], row["agent_name"]) == ("inbox", LINKED)]
+    delivered = [row for row in delivered if row["status"] == "completed"]
+    there = sum(times for (agent, _), times in copies.items() if agent == LINKED)
+    if len(delivered) > there:
+        yield Problem("log", f"lost: {len(delivered)} copies for {LINKED} are told as delivered, and {there} were")
 
 
 def _recipients(sender: str, target: str) -> tuple[str, ...]:
@@ -127,9 +127,9 @@ def _files(dump: dict[str, Any]) -> Iterator[Problem]:
         yield Problem("log", f"doubled: the files of {short(sorted(doubled))} are in two places")
     if lost := sent - ended:
         yield Problem("log", f"lost: {short(sorted(lost))} were put into outboxes, and have not ended")
-    told = {row["message_id"]: row["checksum"] for row in dump["ledger"]}
+    checksums = {row["message_id"]: row["checksum"] for row in dump["ledger"]}
     for file in dump.get("archived", []):
-        if told.get(file["file"]) not in (None, file["sha256"]):
+        if checksums.get(file["file"]) not in (None, file["sha256"]):
             yield Problem(
                 "log", f"lost: {file['file']} went into the archive with other words than those that were read"
             )
@@ -140,7 +140,7 @@ def _files(dump: dict[str, Any]) -> Iterator[Problem]:
 def _processes(dump: dict[str, Any]) -> Iterator[Problem]:
     """Each agent that was started lives once, and the ledger knows it."""
     known = {row["pid"]: row["name"] for row in dump["agents"] if row.get("pid") is not None}
-    alive = {one["pid"]: one["agent"] for one in dump.get("running", [])}
+    alive = {agent["pid"]: agent["agent"] for agent in dump.get("running", [])}
     for pid, name in alive.items():
         if known.get(pid) != name:
             yield Problem("presence", f"orphan: a process of {name} lives that the ledger does not know")

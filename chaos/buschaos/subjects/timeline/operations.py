@@ -27,10 +27,10 @@ class Prepared:
     deliveries: dict[str, str]
 
 
-def request(service: str, operation: str = "o", **said: Any) -> dict[str, Any]:
+def request(service: str, operation: str = "o", **more: Any) -> dict[str, Any]:
     """The key of a call of a service."""
     key = {"type": "request", "timeline": "main", "submission": "s", "agent": "alice", "service": service}
-    return {**key, "backend": "b", "operation": operation, "sequence": 1, **said}
+    return {**key, "backend": "b", "operation": operation, "sequence": 1, **more}
 
 
 def _said(key: dict[str, Any]) -> dict[str, Any]:

@@ -34,21 +34,21 @@ def problems(evidence: Evidence) -> list[Problem]:
     """The problems of a record."""
     if "died" in evidence.facts:
         return [Problem("log", evidence.facts["died"])]
-    found = [*health(evidence)]
+    wrong = [*health(evidence)]
     if evidence.dump is not None:
         messages = evidence.dump["messages"]
         if damaged := [row["subject"] for row in messages if row.get("key") is None]:
-            return [*found, Problem("log", f"damaged: {short(damaged)}")]
-        found += _doubled(messages)
-        found += _kept_promises(messages, evidence.promises)
-        found += broken(messages, evidence.dump["timelines"])
-    return found
+            return [*wrong, Problem("log", f"damaged: {short(damaged)}")]
+        wrong += _doubled(messages)
+        wrong += _kept_promises(messages, evidence.promises)
+        wrong += broken(messages, evidence.dump["timelines"])
+    return wrong
 
 
 def _doubled(messages: list[dict[str, Any]]) -> Iterable[Problem]:
-    for (found, nonce), times in Counter((row["subject"], row.get("nonce")) for row in messages).items():
+    for (name, nonce), times in Counter((row["subject"], row.get("nonce")) for row in messages).items():
         if times > 1:
-            yield Problem("log", f"doubled: {found} {nonce or ''} stands {times} times in the record")
+            yield Problem("log", f"doubled: {name} {nonce or ''} stands {times} times in the record")
 
 
 def _kept_promises(messages: list[dict[str, Any]], kept: list[Promise]) -> Iterable[Problem]:

@@ -33,8 +33,8 @@ def deliveries(events: Iterable[Event]) -> list[Problem]:
     if facts.dump_at is None:
         return []
     altered = contents.altered(_received(events), _sent(events))
-    got = {end: [row.seq or 0 for row in rows] for end, rows in facts.answers().items()}
-    return [*altered, *_again(facts, got), *_never(facts, got, _room_in_cut(events))]
+    seqs_of = {end: [row.seq or 0 for row in rows] for end, rows in facts.answers().items()}
+    return [*altered, *_again(facts, seqs_of), *_never(facts, seqs_of, _room_in_cut(events))]
 
 
 def _sent(events: list[Event]) -> dict[str, contents.Sent]:
@@ -56,13 +56,13 @@ def _received(events: list[Event]) -> Iterator[tuple[int, str, dict[str, Any]]]:
                 yield event.index, str(row.get("client_message_id")), row
 
 
-def _again(facts: Facts, got: dict[int, list[int]]) -> Iterable[Problem]:
+def _again(facts: Facts, seqs_of: dict[int, list[int]]) -> Iterable[Problem]:
     stored: dict[Reader, int] = defaultdict(int)
     for sync in sorted(facts.reads, key=lambda sync: sync.end):
         reader = (sync.reader, sync.lane)
-        if again := [seq for seq in got[sync.end] if seq <= stored[reader]]:
-            told = f"{sync.reader} was answered cursor {stored[reader]}, and received {short(again)} afterwards"
-            yield Problem("cursor", f"doubled: {told}", (sync.begin, sync.end))
+        if again := [seq for seq in seqs_of[sync.end] if seq <= stored[reader]]:
+            why = f"{sync.reader} was answered cursor {stored[reader]}, and received {short(again)} afterwards"
+            yield Problem("cursor", f"doubled: {why}", (sync.begin, sync.end))
         stored[reader] = max(stored[reader], sync.after or 0)
 
 
@@ -77,14 +77,14 @@ def _room_in_cut(events: Iterable[Event]) -> Counter[Reader]:
     return room
 
 
-def _never(facts: Facts, got: dict[int, list[int]], room: Counter[Reader]) -> Iterable[Problem]:
+def _never(facts: Facts, seqs_of: dict[int, list[int]], room: Counter[Reader]) -> Iterable[Problem]:
     received: dict[Reader, set[int]] = defaultdict(set)
     for sync in facts.reads:
-        received[sync.reader, sync.lane].update(got[sync.end])
+        received[sync.reader, sync.lane].update(seqs_of[sync.end])
     for (reader, topic), seqs in received.items():
         lost = [
             row.seq or 0 for row in facts.stored if row.lane == topic and row.sender != reader and row.seq not in seqs
         ]
         if len(lost) > room[reader, topic]:
-            told = f"{reader} never received {short(sorted(lost))}, and kills explain {room[reader, topic]}"
-            yield Problem("cursor", f"lost: {told}")
+            why = f"{reader} never received {short(sorted(lost))}, and kills explain {room[reader, topic]}"
+            yield Problem("cursor", f"lost: {why}")

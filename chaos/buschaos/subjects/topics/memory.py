@@ -55,11 +55,11 @@ def _item(client_message_id: str, chars: int) -> dict[str, Any]:
     return {"content_markdown": body, "client_message_id": client_message_id}
 
 
-def read_all(session: Session, told: Iterable[Event]) -> None:
+def read_all(session: Session, events: Iterable[Event]) -> None:
     """Come back by the tokens that this agent once was given, and take the rest of each topic."""
     joined = {
         event.value["topic_id"]: event.value["reclaim_token"]
-        for event in told
+        for event in events
         if event.type == "ok" and event.op == "topic_join" and event.agent == session.agent
     }
     for topic_id, token in joined.items():

@@ -70,7 +70,7 @@ def ids(_method: str, params: dict[str, Any]) -> set[str]:
 
 
 def _is_found(session: Session, params: dict[str, Any], reply: dict[str, Any]) -> str:
-    shown = [[hit["snippet"] for hit in one["results"]] for one in (reply, session.call("messages_search", **params))]
+    shown = [[hit["snippet"] for hit in page["results"]] for page in (reply, session.call("messages_search", **params))]
     if any(len(hits) != 1 for hits in shown):
         return f"finds {shown}, and one message says so"
     # A message that is indexed twice takes another's place; else a limit as large as all matches leaves nothing out.

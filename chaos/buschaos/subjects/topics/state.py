@@ -82,15 +82,15 @@ def problems(evidence: Evidence) -> list[Problem]:
     """The problems of a database."""
     if "died" in evidence.facts:
         return [Problem("log", evidence.facts["died"])]
-    found = []
+    wrong = []
     # If a bus shows its state and has no tables, the file under that name is its own affair.
-    if evidence.dump is not None and (said := evidence.facts["integrity"]) not in (None, "ok"):
-        found.append(Problem("log", f"integrity_check: {said}"))
+    if evidence.dump is not None and (integrity := evidence.facts["integrity"]) not in (None, "ok"):
+        wrong.append(Problem("log", f"integrity_check: {integrity}"))
     if evidence.dump is not None:
-        found += _kept_promises(evidence.dump, evidence.promises)
-        found += _sequences(evidence.dump)
-        found += _keys(evidence.dump)
-    return found
+        wrong += _kept_promises(evidence.dump, evidence.promises)
+        wrong += _sequences(evidence.dump)
+        wrong += _keys(evidence.dump)
+    return wrong
 
 
 def _kept_promises(dump: dict[str, Any], kept: list[Promise]) -> Iterable[Problem]:
@@ -100,10 +100,10 @@ def _kept_promises(dump: dict[str, Any], kept: list[Promise]) -> Iterable[Proble
         if row is None:
             yield Problem("log", f"lost: {promise.id} was told as sent, and is not there")
             continue
-        told = {**promise.message, "metadata": promise.message.get("metadata")}
+        promised = {**promise.message, "metadata": promise.message.get("metadata")}
         there = {**row, "metadata": None if row["metadata_json"] is None else decoded(row["metadata_json"])}
         for column in ("seq", "sender", "content_markdown", "metadata", "client_message_id"):
-            if told.get(column) != there[column]:
+            if promised.get(column) != there[column]:
                 yield Problem("log", f"changed: {promise.id} has {column} {short(there[column])}")
 
 

@@ -35,9 +35,9 @@ def _database(path: Path) -> dict[str, Any]:
         return {"integrity": None, "log": None}
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=10, isolation_level=None)) as connection:
-            said = [row[0] for row in connection.execute("PRAGMA integrity_check(10)")]
+            lines = [row[0] for row in connection.execute("PRAGMA integrity_check(10)")]
             log = connection.execute("SELECT seq, id FROM messages ORDER BY seq").fetchall()
-        return {"integrity": "; ".join(map(str, said)), "log": log}
+        return {"integrity": "; ".join(map(str, lines)), "log": log}
     except sqlite3.Error as error:
         return {"integrity": f"cannot be read: {error}", "log": None}
 
@@ -91,7 +91,7 @@ def beside(store: Path, hello: HelloReply) -> list[dict[str, str]]:
     A line goes by its message: a torn last one does not count, the next exporter repairs it. A bus that declares no
     export may have any file under that name. A worker's file may be missing, or old: its time of update is free.
     """
-    rows = [{"path": f"blobs/{name}", "content": said} for name, said in _blobs(store / "blobs").items()]
+    rows = [{"path": f"blobs/{name}", "content": content} for name, content in _blobs(store / "blobs").items()]
     rows += [{"path": f"workers/{name}", "content": "torn"} for name in _torn(store / "workers")]
     exports = [path for name in (EXPORT, MOVED) if "export" in hello.nouns and (path := store / name).exists()]
     for path in exports:

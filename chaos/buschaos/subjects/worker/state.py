@@ -57,20 +57,20 @@ def problems(evidence: Evidence) -> list[Problem]:
     """The problems of a store."""
     if "died" in evidence.facts:
         return [Problem("log", evidence.facts["died"])]
-    found = [*health(evidence), *_torn(evidence)]
+    wrong = [*health(evidence), *_torn(evidence)]
     if evidence.dump is not None:
         rows = [row for table in LOG_TABLES for row in evidence.dump.get(table) or []]
-        found += _log(rows, evidence.dump, evidence.facts)
-        found += _kept_promises(rows, evidence.promises)
-        found += _blobs(rows, evidence.facts)
+        wrong += _log(rows, evidence.dump, evidence.facts)
+        wrong += _kept_promises(rows, evidence.promises)
+        wrong += _blobs(rows, evidence.facts)
         if evidence.exported:
-            found += _export(rows, evidence.facts)
-    return found
+            wrong += _export(rows, evidence.facts)
+    return wrong
 
 
 def _torn(evidence: Evidence) -> Iterable[Problem]:
-    for name, said in evidence.facts["blobs"].items():
-        if said != "ok":
+    for name, verdict in evidence.facts["blobs"].items():
+        if verdict != "ok":
             yield Problem("blob", f"torn: the content of blob {name} has another hash")
     for name in evidence.facts["torn_workers"]:
         yield Problem("presence", f"torn: workers/{name} is no JSON object")
