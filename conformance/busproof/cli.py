@@ -137,7 +137,7 @@ def _failed(error: Exception) -> int:
 def _has_no_reader(end: int) -> bool:
     poll = select.poll()
     poll.register(end, 0)
-    return any(said & select.POLLERR for _, said in poll.poll(0))
+    return any(events & select.POLLERR for _, events in poll.poll(0))
 
 
 def _is_flushed() -> bool:

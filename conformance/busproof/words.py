@@ -22,14 +22,14 @@ _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, directions and joiners, ha
 
 def printable(text: object, *, newlines: bool = True) -> str:
     """The text with each character that acts on a terminal written as an escape; lines stay lines, if wanted."""
-    told = str(text)
-    if told.isascii() and told.isprintable():
-        return told
+    plain = str(text)
+    if plain.isascii() and plain.isprintable():
+        return plain
     return "".join(
         character
         if (newlines and character == "\n") or unicodedata.category(character) not in _HIDDEN
         else ascii(character)[1:-1]
-        for character in told
+        for character in plain
     )
 
 
@@ -46,7 +46,7 @@ def shortened(value: object, text_chars_max: int = 80, members_max: int = 40) ->
         return {shortened(key): shortened(inner) for key, inner in value.items()}
     if isinstance(value, list):
         more = [f"… ({len(value):,} members)"] if len(value) > members_max else []
-        return [shortened(one) for one in value[:members_max]] + more
+        return [shortened(member) for member in value[:members_max]] + more
     return value
 
 

@@ -84,15 +84,15 @@ def typed_columns(contract: Contract, op: str, params: dict[str, Any], reply: di
 
 def left_out(contract: Contract) -> dict[tuple[str, str], tuple[str, ...]]:
     """By type and op of an event, the columns that its value can tell: an invoke's parameters, an ok's reply."""
-    found = {}
+    columns = {}
     for op in contract.methods:
         places = contract.columns.get(op, {})
         callers = ("agent",) if contract.callers_of(op) else ()
         for type_, start in (("invoke", "params."), ("ok", "reply.")):
             own = tuple(name for name, paths in places.items() if any(path.startswith(start) for path in paths))
             if names := (callers if type_ == "invoke" else ()) + own:
-                found[type_, op] = names
-    return found
+                columns[type_, op] = names
+    return columns
 
 
 def fill(event: Event, names: Iterable[str], contract: Contract) -> None:
@@ -109,11 +109,11 @@ def fill(event: Event, names: Iterable[str], contract: Contract) -> None:
 def _first(call: Any, paths: Iterable[str]) -> Any:
     """The value at the first of these places that holds something."""
     for path in paths:
-        found = call
+        value = call
         for step in path.split("."):
-            found = found.get(step) if isinstance(found, dict) else None
-        if found is not None and found != "":
-            return found
+            value = value.get(step) if isinstance(value, dict) else None
+        if value is not None and value != "":
+            return value
     return None
 
 
@@ -255,8 +255,8 @@ def opened(path: Path) -> IO[bytes]:
             from backports import zstd
         except ImportError:
             raise HistoryError(f"{path}: this Python cannot unpack zstd; pip install backports.zstd") from None
-    found: IO[bytes] = zstd.open(path, "rb")
-    return found
+    unpacked: IO[bytes] = zstd.open(path, "rb")
+    return unpacked
 
 
 def read(path: Path) -> Iterator[Event]:
@@ -321,8 +321,8 @@ def merged(parts: Iterable[Iterator[Event]]) -> Iterator[Event]:
         yield msgspec.structs.replace(event, index=count)
         count += 1
     if len(footers) == len(streams):
-        told: dict[str, Any] = {"type": "footer", "process": -1, "value": {"events": count, "states": states}}
-        yield msgspec.structs.replace(last or headers[0], **{**_BARE, **told, "index": count})
+        footer: dict[str, Any] = {"type": "footer", "process": -1, "value": {"events": count, "states": states}}
+        yield msgspec.structs.replace(last or headers[0], **{**_BARE, **footer, "index": count})
 
 
 _BARE = dict.fromkeys(("op", "agent", "key", "seq", "token", "granted", "lease_until_ms", "bus_ms", "code"))

@@ -39,8 +39,8 @@ def judged_blind(diff: Path, commit: str, system: str, door: str = "") -> dict[s
         # In a process of its own, which imports the faulty reference.
         argv = [sys.executable, "-m", "busproof.faults.blind", system, door]
         judged = subprocess.run(argv, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, check=True)
-        told: dict[str, Any] = json.loads(judged.stdout)
-        return told
+        verdict: dict[str, Any] = json.loads(judged.stdout)
+        return verdict
 
 
 def _names_reference(diff: Path) -> bool:

@@ -141,9 +141,9 @@ def _blind(args: argparse.Namespace) -> int:
     missed = 0
     for name in args.name:
         path = Path(name)
-        told = judged_blind(path, args.commit, args.system or path.stem.partition("-")[0], args.door)
-        print(json.dumps({"fault": path.stem, **told}), flush=True)
-        missed += told.get("by") is None
+        verdict = judged_blind(path, args.commit, args.system or path.stem.partition("-")[0], args.door)
+        print(json.dumps({"fault": path.stem, **verdict}), flush=True)
+        missed += verdict.get("by") is None
     return int(missed > 0)
 
 

@@ -117,13 +117,13 @@ def _of_file(system: str, path: Path) -> Iterator[Fault]:
         sentence = " ".join((ast.get_docstring(node) or "").split())
         if not isinstance(call, ast.Call) or ast.unparse(call.func) != "fault" or not sentence:
             raise ValueError(f"{path}:{node.lineno}: a fault has the decorator @fault(…) and a docstring")
-        told: dict[str, Any] = {word.arg: ast.literal_eval(word.value) for word in call.keywords if word.arg}
-        told = {"control": control, **told}
+        options: dict[str, Any] = {word.arg: ast.literal_eval(word.value) for word in call.keywords if word.arg}
+        options = {"control": control, **options}
         source = "\n".join(lines[call.lineno - 1 : node.end_lineno])
         rows = tuple(map(ast.literal_eval, call.args))
-        if (path.stem == CHOICES) == bool(rows or "test" in told):
+        if (path.stem == CHOICES) == bool(rows or "test" in options):
             raise ValueError(f"{path}:{node.lineno}: a fault names rows, or the test that finds it; a choice does not")
-        yield Fault(system, path.stem, _snake(node.name), sentence, source, rows, **told)
+        yield Fault(system, path.stem, _snake(node.name), sentence, source, rows, **options)
 
 
 def _snake(name: str) -> str:

@@ -25,9 +25,9 @@ BUCKET_CAPACITY, REFILL_PER_S = 100, 10
 
 def _version(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
     path = folder / "protocol_version.txt"
-    said = path.read_text(errors="replace").strip() if path.is_file() else None
-    if said != "1.0":
-        yield ("there is no protocol_version.txt beside it" if said is None else f"protocol_version.txt says {said!r}")
+    text = path.read_text(errors="replace").strip() if path.is_file() else None
+    if text != "1.0":
+        yield ("there is no protocol_version.txt beside it" if text is None else f"protocol_version.txt says {text!r}")
 
 
 def _rows(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
@@ -126,12 +126,12 @@ def _artifacts(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[st
     scratch = [str(p.relative_to(root)) for p in inside if p.suffix == ".tmp" or p.name.startswith(".tmp")]
     if scratch:
         yield f"temporary files of writers that died: {some(scratch)}"
-    for message, told in _references(db):
-        path = folder.parent.parent / told.replace("\0", "")
+    for message, reference in _references(db):
+        path = folder.parent.parent / reference.replace("\0", "")
         if not path.resolve().is_relative_to(root.resolve()):
-            yield f"message {message} refers to {told!r}, which is outside of the artifacts (C9)"
+            yield f"message {message} refers to {reference!r}, which is outside of the artifacts (C9)"
         elif not path.is_file():
-            yield f"message {message} refers to {told}, which is not there"
+            yield f"message {message} refers to {reference}, which is not there"
 
 
 def _trail(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:

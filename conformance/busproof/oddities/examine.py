@@ -72,25 +72,25 @@ def store_in(path: Path) -> Path | None:
 def in_store(path: Path, system: str | None = None, now_ms: int | None = None) -> Findings:
     """The findings of a database, and of the files beside it."""
     now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-    found: list[str] = []
+    odd: list[str] = []
     noted: list[str] = []
-    said = "which is no database"
+    what = "which is no database"
     try:
         with tempfile.TemporaryDirectory(prefix="busproof-") as folder, _copy(path, Path(folder)) as db:
             system = system or _system_of(db)
-            said = f"as a {system} bus"
-            found += _health(db)
-            found += (other_schema := list(_schema(db, CONTRACTS[system].tables)))
-            for looks, told in ((SYSTEMS[system].oddities, found), (SYSTEMS[system].notes, noted)):
+            what = f"as a {system} bus"
+            odd += _health(db)
+            odd += (other_schema := list(_schema(db, CONTRACTS[system].tables)))
+            for looks, findings in ((SYSTEMS[system].oddities, odd), (SYSTEMS[system].notes, noted)):
                 for look in looks:
                     try:
-                        told += look(db, path.parent, now_ms)
+                        findings += look(db, path.parent, now_ms)
                     except sqlite3.OperationalError:
                         if not other_schema:  # the missing parts were told; the rest can still be looked at
                             raise
     except sqlite3.DatabaseError as error:
-        found.append(f"it cannot be read as an SQLite database: {error}")
-    return Findings(path, said, found, [*noted, *library.warnings([path])])
+        odd.append(f"it cannot be read as an SQLite database: {error}")
+    return Findings(path, what, odd, [*noted, *library.warnings([path])])
 
 
 def in_server(url: str, creds: str | None) -> Findings:
@@ -101,12 +101,12 @@ def in_server(url: str, creds: str | None) -> Findings:
 def in_files(folder: Path, now_ms: int | None = None) -> Findings:
     """The findings of agents' files without a ledger."""
     now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-    found: list[str] = []
+    odd: list[str] = []
     with closing(sqlite3.connect(":memory:")) as db:
         db.executescript(CONTRACTS["relay"].tables)
         for look in SYSTEMS["relay"].oddities:
-            found += look(db, folder, now_ms)
-    return Findings(folder, "as files of agents, without a ledger", found)
+            odd += look(db, folder, now_ms)
+    return Findings(folder, "as files of agents, without a ledger", odd)
 
 
 def _copy(path: Path, folder: Path) -> closing[sqlite3.Connection]:

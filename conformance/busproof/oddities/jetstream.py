@@ -47,8 +47,8 @@ class Unreachable(Exception):
 
 def server_of(spec: str) -> tuple[str, str | None] | None:
     """URL and credentials, of a URL or of a store folder whose config.toml names one; None: it is another spec."""
-    if found := _URL.fullmatch(spec):
-        return found[1], None
+    if match := _URL.fullmatch(spec):
+        return match[1], None
     config = Path(spec.removeprefix("nats:")).expanduser() / "config.toml"
     if not spec.startswith("nats:") or not config.is_file():
         return None
@@ -71,12 +71,12 @@ def look(url: str, creds: str | None) -> tuple[list[str], list[str]]:
             info, consumers, strange = asyncio.run(_read(url, creds, db))
         except (nats.errors.Error, OSError, TimeoutError) as error:
             raise Unreachable(f"{url}: {type(error).__name__}: {error}") from error
-        found = list(_of_the_stream(info))
+        odd = list(_of_the_stream(info))
         noted = [*_strangers(strange), *_room(info, consumers), *_of_the_consumers(consumers)]
-        for looks, told in ((timeline.ODDITIES, found), (timeline.NOTES, noted)):
-            for one in looks:
-                told += one(db, Path(folder), 0)
-        return found, noted
+        for looks, findings in ((timeline.ODDITIES, odd), (timeline.NOTES, noted)):
+            for oddity in looks:
+                findings += oddity(db, Path(folder), 0)
+        return odd, noted
 
 
 async def _read(url: str, creds: str | None, db: sqlite3.Connection) -> tuple[StreamInfo, list[ConsumerInfo], int]:
@@ -158,8 +158,8 @@ def _origin(row: dict[str, Any]) -> tuple[str | None, int | None]:
     if row["type"] != "fork":
         return None, None
     try:
-        said = json.loads(row["payload"])
-        return _token(said["parent"]), int(said["at"])
+        origin = json.loads(row["payload"])
+        return _token(origin["parent"]), int(origin["at"])
     except (ValueError, TypeError, KeyError):
         return None, None
 
@@ -200,9 +200,9 @@ def _room(info: StreamInfo, consumers: Sequence[ConsumerInfo]) -> Iterator[str]:
 
 
 def _of_the_consumers(consumers: Sequence[ConsumerInfo]) -> Iterator[str]:
-    for one in consumers:
-        if one.name and (one.num_pending or one.num_ack_pending) and not one.num_waiting and one.config.durable_name:
+    for who in consumers:
+        if who.name and (who.num_pending or who.num_ack_pending) and not who.num_waiting and who.config.durable_name:
             yield (
-                f"consumer {unquote(one.name)}: {one.num_pending} messages wait and {one.num_ack_pending} are held,"
+                f"consumer {unquote(who.name)}: {who.num_pending} messages wait and {who.num_ack_pending} are held,"
                 " and nobody fetches at the moment: has it workers?"
             )

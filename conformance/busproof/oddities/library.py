@@ -61,11 +61,11 @@ def warnings(paths: Iterable[Path]) -> Iterator[str]:
 
     None where no file has a write-ahead log: there the fault has nothing to lose.
     """
-    found = {version: f"{path.name} was last written by" for path in paths if (version := writer(path))}
-    if not found:
+    writers = {version: f"{path.name} was last written by" for path in paths if (version := writer(path))}
+    if not writers:
         return
-    found.setdefault(sqlite3.sqlite_version_info[:3], "this Python has")
-    for version, who in found.items():
+    writers.setdefault(sqlite3.sqlite_version_info[:3], "this Python has")
+    for version, who in writers.items():
         if resets_wrongly(version):
             yield (
                 f"{who} SQLite {'.'.join(map(str, version))}, which has the WAL-reset fault: two checkpoints and a "

@@ -19,8 +19,8 @@ def numbered(path: Path, key: str, *, is_shared: bool = False) -> Iterator[tuple
     with path.open("rb") as file:
         for place, line in enumerate(file, 1):
             try:
-                told = json.loads(line)
-                yield told[key] + 0, told
+                message = json.loads(line)
+                yield message[key] + 0, message
             except (ValueError, TypeError, KeyError):
                 if not is_shared and line.endswith(b"\n"):
                     raise ValueError(f"line {place} of {path.name} is no whole message") from None

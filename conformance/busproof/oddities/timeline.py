@@ -43,14 +43,14 @@ def digest(row: sqlite3.Row | dict[str, Any]) -> str:
     """The hash of a message, over the fields that it covers, each with its length."""
     names = ("previous", "number", "subject", "nonce", "state", "payload", "time_us")
     parts = ["" if row[name] is None else str(row[name]) for name in names]
-    data = b"".join(len(part).to_bytes(8, "big") + part for part in (one.encode("utf-8", "replace") for one in parts))
+    data = b"".join(len(part).to_bytes(8, "big") + part for part in (text.encode("utf-8", "replace") for text in parts))
     return hashlib.sha256(data).hexdigest()
 
 
 def _lanes(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
     for fault, query in _FAULTS.items():
-        if found := [row[0] for row in db.execute(query)]:
-            yield f"{some(found)}: {fault}"
+        if places := [row[0] for row in db.execute(query)]:
+            yield f"{some(places)}: {fault}"
 
 
 _FAULTS = {

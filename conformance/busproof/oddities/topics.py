@@ -61,8 +61,8 @@ def _readers(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]
             f" message {row['newest']}: what comes until then is never shown to it"
         )
     for who, query in _NOBODY.items():
-        if found := [row[0] for row in db.execute(query)]:
-            yield f"{who}: {some(found)}"
+        if names := [row[0] for row in db.execute(query)]:
+            yield f"{who}: {some(names)}"
 
 
 _BEYOND = """
@@ -86,8 +86,8 @@ _NOBODY = {
 def _rows(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
     """Values that no server may store; a reader may stumble over them."""
     for fault, query in _FAULTS.items():
-        if found := [row[0] for row in db.execute(query)]:
-            yield f"{some(found)}: {fault}"
+        if places := [row[0] for row in db.execute(query)]:
+            yield f"{some(places)}: {fault}"
 
 
 _OBJECT = "CASE WHEN json_valid(metadata_json) THEN json_type(metadata_json) <> 'object' ELSE 1 END"
@@ -142,8 +142,8 @@ def _replies(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]
         "SELECT message_id FROM messages AS m WHERE reply_to IS NOT NULL AND NOT EXISTS"
         " (SELECT 1 FROM messages AS o WHERE o.message_id = m.reply_to AND o.topic_id = m.topic_id)"
     )
-    if found := [row[0] for row in db.execute(query)]:
-        yield f"replies to what is not on the topic: {some(found)}"
+    if ids := [row[0] for row in db.execute(query)]:
+        yield f"replies to what is not on the topic: {some(ids)}"
 
 
 def _clock(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterable[str]:

@@ -28,8 +28,8 @@ def _deaf_agents(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[
 def _numbers(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
     """Each seq is given once, from 1 up, and neither cursor nor export is beyond."""
     for what, query in _NUMBERS.items():
-        if found := [row[0] for row in db.execute(query)]:
-            yield f"{what}: {some(found)}"
+        if seqs := [row[0] for row in db.execute(query)]:
+            yield f"{what}: {some(seqs)}"
 
 
 _GIVEN = "(SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'messages')"
@@ -49,7 +49,7 @@ def _export(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:
     yield from odd_lines(path, "seq")
     ids = dict(db.execute("SELECT seq, id FROM messages").fetchall())
     with suppress(ValueError):  # that was already told
-        if others := [seq for seq, told in numbered(path, "seq") if ids.get(seq, told.get("id")) != told.get("id")]:
+        if others := [seq for seq, row in numbered(path, "seq") if ids.get(seq, row.get("id")) != row.get("id")]:
             yield f"seqs under which bus.jsonl has another message: {some(others)}"
 
 

@@ -111,8 +111,8 @@ def lines(program: Program) -> Iterator[str]:
     yield from program.door
     used = set()
     for operation, pattern in OPERATIONS.items():
-        able = sorted((one for one in program.offers if re.search(pattern, one.name, re.I)), key=_likely)
-        able = [one for one in able if one.name not in used]
+        able = sorted((offer for offer in program.offers if re.search(pattern, offer.name, re.I)), key=_likely)
+        able = [offer for offer in able if offer.name not in used]
         if not able:
             if operation in ("send", "receive"):
                 yield from ("", f"# ! nothing that is offered looks like {operation}", f"[{operation}]")
@@ -124,7 +124,7 @@ def lines(program: Program) -> Iterator[str]:
         "[promises]",
         "# What your documents promise: `busproof discover` finds what the bus appears to keep.",
     )
-    if left := [one.name for one in program.offers if one.name not in used]:
+    if left := [offer.name for offer in program.offers if offer.name not in used]:
         yield f"# Not mapped: {', '.join(left)}"
 
 
@@ -135,12 +135,12 @@ def _likely(offer: Offer) -> tuple[int, int]:
 def _operation(program: Program, operation: str, able: list[Offer]) -> Iterator[str]:
     offer, known, left = able[0], dict[str, str](), list[str]()
     for argument, is_needed in offer.arguments.items():
-        variable = next((one for one in OF[operation] if re.search(ARGUMENTS[one], argument, re.I)), None)
+        variable = next((name for name in OF[operation] if re.search(ARGUMENTS[name], argument, re.I)), None)
         if variable and variable not in known.values() and (is_needed or variable in USUAL):
             known[argument] = variable
         elif is_needed:
             left.append(argument)
-    others = f"    # ? or {', '.join(one.name for one in able[1:])}" if able[1:] else ""
+    others = f"    # ? or {', '.join(other.name for other in able[1:])}" if able[1:] else ""
     yield from ("", "[[session]]" if operation == "join" else f"[{operation}]")
     if program.kind == "args":
         yield f"args = {_toml(_words(offer, known))}{others}"
@@ -161,7 +161,7 @@ def _words(offer: Offer, known: dict[str, str]) -> list[Any]:
 
 
 def _called(name: str, known: dict[str, str]) -> str:
-    return re.sub(r"\{(\w+)\}", lambda found: f"${known.get(found[1], found[1])}", name)
+    return re.sub(r"\{(\w+)\}", lambda match: f"${known.get(match[1], match[1])}", name)
 
 
 # -- what programs offer
@@ -228,8 +228,8 @@ def _subcommands(text: str) -> list[str]:
     if braces := re.search(r"\{([\w,-]+)\}", text):
         return braces[1].split(",")
     section = re.search(r"(?im)^.*commands?:?\s*\W*$\n((?:\s+.*\n?|\s*\n)+)", text)
-    told = re.findall(r"(?m)^[\s│|]+([a-z][\w-]*)(?:\s{2,}|\s+[\[<A-Z]|$)", section[1]) if section else []
-    return [name for name in dict.fromkeys(told) if name != "help"]
+    names = re.findall(r"(?m)^[\s│|]+([a-z][\w-]*)(?:\s{2,}|\s+[\[<A-Z]|$)", section[1]) if section else []
+    return [name for name in dict.fromkeys(names) if name != "help"]
 
 
 def _command(name: str, text: str) -> Offer:
@@ -240,8 +240,8 @@ def _command(name: str, text: str) -> Offer:
     options = {word for word in re.findall(r"--([a-z][\w-]*)", text) if word not in ("help", "version", "json")}
     arguments = {word: f"--{word}" in usage and f"--{word}" not in optional for word in sorted(options)}
     plain = re.sub(r"\[[^\]]*\]+|--?[\w-]+[ =]?[A-Z_<>]*", " ", usage)
-    found = [re.sub(r"\W", "", word).lower() for word in plain.split()]
-    positional = [word for word in found if word and word not in ("options", "args")]
+    words = [re.sub(r"\W", "", word).lower() for word in plain.split()]
+    positional = [word for word in words if word and word not in ("options", "args")]
     return Offer(name, {**dict.fromkeys(positional, True), **arguments}, options)
 
 
@@ -252,18 +252,18 @@ def _of_openapi(path: Path) -> Program:
         raise BusSpecError(f"{path}: {error}") from error
     offers = []
     for place, verbs in as_object(page.get("paths")).items():
-        for verb, told in as_object(verbs).items():
+        for verb, operation in as_object(verbs).items():
             if verb.upper() in ("GET", "POST", "PUT", "PATCH", "DELETE"):
-                offers.append(Offer(f"{verb.upper()} {place}", _parameters(page, as_object(told))))
+                offers.append(Offer(f"{verb.upper()} {place}", _parameters(page, as_object(operation))))
     info = as_object(page.get("info"))
     door = ['door = { http = "http://127.0.0.1:$port", server = ["CMD", "$port"] }    # ! the command of the server']
     return Program(f"{info.get('title', path.stem)} {info.get('version', '')}".strip(), "call", door, offers)
 
 
-def _parameters(page: dict[str, Any], told: dict[str, Any]) -> dict[str, bool]:
-    listed = [as_object(one) for one in told.get("parameters", [])]
-    arguments = {str(one["name"]): bool(one.get("required")) for one in listed if one.get("in") in ("path", "query")}
-    content = as_object(as_object(told.get("requestBody")).get("content"))
+def _parameters(page: dict[str, Any], operation: dict[str, Any]) -> dict[str, bool]:
+    listed = [as_object(p) for p in operation.get("parameters", [])]
+    arguments = {str(p["name"]): bool(p.get("required")) for p in listed if p.get("in") in ("path", "query")}
+    content = as_object(as_object(operation.get("requestBody")).get("content"))
     schema = as_object(as_object(content.get("application/json")).get("schema"))
     if reference := schema.get("$ref"):
         schema = page
@@ -279,5 +279,5 @@ def _toml(value: Any) -> str:
 
 def _table(members: dict[str, str]) -> str:
     plain = re.compile("[A-Za-z0-9_-]+")
-    told = [f"{name if plain.fullmatch(name) else _toml(name)} = {_toml(value)}" for name, value in members.items()]
-    return f"{{ {', '.join(told)} }}" if told else "{}"
+    pairs = [f"{name if plain.fullmatch(name) else _toml(name)} = {_toml(value)}" for name, value in members.items()]
+    return f"{{ {', '.join(pairs)} }}" if pairs else "{}"

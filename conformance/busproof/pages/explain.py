@@ -36,10 +36,10 @@ def explain(row_id: str) -> list[str]:
     if row.needs:
         lines += [f"  needs       {', '.join(row.needs)} (declared in hello; without it the row is not applicable)"]
     lines += [f"  the whole   docs/spec/{_system_of(row_id)}.md"]
-    killed = [one for one in faults(_system_of(row_id)).values() if row.id in one.rows]
+    killed = [fault for fault in faults(_system_of(row_id)).values() if row.id in fault.rows]
     if killed:
         lines += ["", "  buses that break it (busproof faults run NAME):"]
-        lines += [f"    {one.id:<48} {one.sentence}" for one in killed]
+        lines += [f"    {fault.id:<48} {fault.sentence}" for fault in killed]
     if row.item:
         lines += ["", f"  busproof check {_system_of(row_id)} --only {row.id} --bus …"]
     elif row.kind == "chaos":

@@ -108,8 +108,8 @@ def schema() -> dict[str, Any]:
 def text() -> str:
     """The page."""
     more = [name for name in _MEANS if name not in _MUST]
-    told = _TEXT.replace("@MUST@", _table(_MUST)).replace("@MORE@", _table(more)).replace("@PLACES@", _places())
-    return told + "".join(f"\n{name}:\n\n```\n{logger(file)}```\n" for name, file in LOGGERS.items())
+    page = _TEXT.replace("@MUST@", _table(_MUST)).replace("@MORE@", _table(more)).replace("@PLACES@", _places())
+    return page + "".join(f"\n{name}:\n\n```\n{logger(file)}```\n" for name, file in LOGGERS.items())
 
 
 def logger(file: str) -> str:
@@ -127,8 +127,8 @@ def _places() -> str:
     for system, contract in CONTRACTS.items():
         for (type_, op), names in left_out(contract).items():
             places = contract.columns.get(op, {})
-            told = [(name, _place(places[name], type_)) for name in names if name in places]
-            lines += [f"| `{system}` | `{op}`, {type_} | `{name}` | `{place}` |" for name, place in told]
+            of_columns = [(name, _place(places[name], type_)) for name in names if name in places]
+            lines += [f"| `{system}` | `{op}`, {type_} | `{name}` | `{place}` |" for name, place in of_columns]
     return "\n".join(lines)
 
 

@@ -141,16 +141,14 @@ def _text(system: str, language: Language, name: str) -> str:
         for method in contract.methods.values()
         if method.noun in contract.profiles["core"] and method.feature is None and method.name not in SESSION_METHODS
     )
-    methods = [
-        language.method.format(name=one.name, takes=_fields(one.params), gives=_fields(one.reply)) for one in core
-    ]
-    for place, told in {
+    methods = [language.method.format(name=m.name, takes=_fields(m.params), gives=_fields(m.reply)) for m in core]
+    for place, value in {
         "@SYSTEM@": system,
         "@NOUNS@": ", ".join(f'"{noun}"' for noun in contract.profiles["core"]),
         "@FEATURES@": ", ".join(f'"{feature}"' for feature in list(contract.features)[:3]),
         "@METHODS@": "\n".join(methods),
     }.items():
-        text = text.replace(place, told)
+        text = text.replace(place, value)
     return text
 
 

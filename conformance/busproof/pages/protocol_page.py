@@ -76,7 +76,7 @@ def system_page(system: str) -> str:
         [_GENERATED, f"# The wire of `{system}`", "", *_head(contract)],
         ["## A session by example", "", "```", *wire_example.of(system), "```", ""],
         ["## Nouns", "", *_nouns(contract, rows)],
-        ["## Methods", "", *(line for one in _own(contract) for line in _method(one))],
+        ["## Methods", "", *(line for method in _own(contract) for line in _method(method))],
         _types(contract),
         ["## Features", "", *_features(contract, rows)],
         _pairs("Options of `open`", "option", contract.options, "The kit sends those of the features declared."),
@@ -151,25 +151,25 @@ def _own(contract: Contract) -> list[Method]:
 def _method(method: Method) -> list[str]:
     belongs = f"noun `{method.noun}`" if method.noun else "every bus" if method.feature is None else ""
     feature = f"feature `{method.feature}`" if method.feature else ""
-    said = f"{inspect.getdoc(method.params)} ({', '.join(filter(None, [belongs, feature]))})"
+    doc = f"{inspect.getdoc(method.params)} ({', '.join(filter(None, [belongs, feature]))})"
     fields = [*_fields("params", method.params), *_fields("reply", method.reply)]
-    return [f"### {method.name}", "", said, "", *fields]
+    return [f"### {method.name}", "", doc, "", *fields]
 
 
 def _types(contract: Contract) -> list[str]:
     """Every model that a field of a method names, and those that these name."""
-    found = {model.__name__: model for model in contract.types}
+    models = {model.__name__: model for model in contract.types}
     queue = [*contract.types] + [model for method in _own(contract) for model in (method.params, method.reply)]
     while queue:
         model = queue.pop(0)
         for field in model.model_fields.values():
-            named = [one for one in _models(field.annotation) if one.__name__ not in found]
-            found |= {one.__name__: one for one in named}
+            named = [of_field for of_field in _models(field.annotation) if of_field.__name__ not in models]
+            models |= {of_field.__name__: of_field for of_field in named}
             queue += named
-    lines = ["## Types", ""] if found else []
-    for name, model in sorted(found.items()):
-        said = inspect.getdoc(model) if model.__doc__ else ""
-        lines += [f"### {name}", "", said or "", "", *_fields("field", model)]
+    lines = ["## Types", ""] if models else []
+    for name, model in sorted(models.items()):
+        doc = inspect.getdoc(model) if model.__doc__ else ""
+        lines += [f"### {name}", "", doc or "", "", *_fields("field", model)]
     return lines
 
 

@@ -80,8 +80,8 @@ def _with_few_tools(line: str) -> str:
         return line
     answer = json.loads(line.removeprefix("← "))
     tools = answer["result"]["tools"]
-    shown = min((one for one in tools if one["inputSchema"]["required"]), key=lambda one: len(str(one["inputSchema"])))
-    others = [f'{{"name": "{one["name"]}", …}}' for one in tools if one is not shown]
+    shown = min((t for t in tools if t["inputSchema"]["required"]), key=lambda t: len(str(t["inputSchema"])))
+    others = [f'{{"name": "{tool["name"]}", …}}' for tool in tools if tool is not shown]
     whole = json.dumps({**shown, "outputSchema": "SCHEMA"}).replace('"SCHEMA"', "{…}")
     answer["result"]["tools"] = "TOOLS"
     return "← " + json.dumps(answer).replace('"TOOLS"', f"[{', '.join([whole, *others])}]")

@@ -83,8 +83,8 @@ def _tool(changes: Iterable[Record]) -> list[str]:
 
 
 def _counted(outcomes: list[str]) -> list[str]:
-    found = sum(each in MEANS for each in outcomes)
-    share = f"**{100 * found / len(outcomes):.0f} %**"
+    caught = sum(each in MEANS for each in outcomes)
+    share = f"**{100 * caught / len(outcomes):.0f} %**"
     return [f"{len(outcomes):,}", *(str(outcomes.count(each) or "") for each in OUTCOMES), share]
 
 

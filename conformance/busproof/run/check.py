@@ -38,10 +38,10 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 def budget(text: str) -> float:
     """Seconds of `90s`, `10m`, `1.5h`."""
-    said = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
-    if not said:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
+    if not match:
         raise argparse.ArgumentTypeError(f"{text!a} is no time such as 90s, 10m or 1.5h")
-    return float(said[1]) * _UNITS[said[2]]
+    return float(match[1]) * _UNITS[match[2]]
 
 
 def check(args: argparse.Namespace) -> int:
@@ -73,8 +73,8 @@ def _judged(args: argparse.Namespace, out: Path) -> int:
         jobs = _jobs(args, _run(args, out))
         processes = f"{jobs} processes" if jobs > 1 else "one process"
         say(f"busproof {__version__}: checking {bus} as a {args.system} bus, {processes}", sys.stderr)
-        if told := _by_few_scripts(args):
-            say(told, sys.stderr)
+        if hint := _by_few_scripts(args):
+            say(hint, sys.stderr)
     report, is_cut = _play(args, out)
     if is_cut:
         say("busproof: interrupted; this is what was decided by then", sys.stderr)

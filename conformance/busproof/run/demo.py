@@ -92,8 +92,8 @@ def _halfway(history: Path) -> str:
     if not struck:
         return ""
     places = Counter(f"{kill.value['during']} before {kill.value['struck'].partition(': ')[2]}" for kill in struck)
-    told = "; ".join(place for place, _ in places.most_common(3))
-    return f"{len(struck)} of {len(kills)} kills left a part written and the rest not: {told}"
+    often = "; ".join(place for place, _ in places.most_common(3))
+    return f"{len(struck)} of {len(kills)} kills left a part written and the rest not: {often}"
 
 
 def _say(text: str) -> None:

@@ -97,8 +97,8 @@ def _system_of(spec: str, household: Household) -> str:
     for system in CONTRACTS:
         door = _open_door(spec, household)
         try:
-            said = _hello(door, system).systems
-            return next((name for name in said if name in CONTRACTS), system)
+            systems = _hello(door, system).systems
+            return next((name for name in systems if name in CONTRACTS), system)
         except Fault as fault:
             faults.append(fault)
         finally:
@@ -244,10 +244,10 @@ def _backwards(door: Door, store: Path, hello: HelloReply, contract: Contract) -
 
 def _leaves_nothing_behind(before: dict[str, Any], after: dict[str, Any]) -> None:
     """The kit opens many stores in one process."""
-    for method, told in before.items():
-        if _shape(after[method]) != _shape(told):
+    for method, answer in before.items():
+        if _shape(after[method]) != _shape(answer):
             raise Fault(
-                f"{method} on a new store answered {json.dumps(told)[:150]}, and on another new one, opened later in"
+                f"{method} on a new store answered {json.dumps(answer)[:150]}, and on another new one, opened later in"
                 f" the same process, {json.dumps(after[method])[:150]}: it still looks at a store that was left",
                 "open must leave the store before it, with all that was kept of it in memory",
             )
@@ -304,8 +304,8 @@ def _call(door: Door, method: str, params: Mapping[str, Any], contract: Contract
     try:
         reply = door.call(method, dict(params), timeout_s=20)
     except Refused as error:
-        said = "is declared and not there" if error.rpc == METHOD_NOT_FOUND else f"was refused: {error}"
-        raise Fault(f"{method} {said}", f"sent {json.dumps(params)}; {page}") from error
+        why = "is declared and not there" if error.rpc == METHOD_NOT_FOUND else f"was refused: {error}"
+        raise Fault(f"{method} {why}", f"sent {json.dumps(params)}; {page}") from error
     except DoorError as error:
         raise Fault(f"{method} was not answered: {error}", page) from error
     try:

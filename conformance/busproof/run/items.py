@@ -219,10 +219,10 @@ class Run:
         for label, item in self.items():
             part = self.out / "parts" / f"{label}-{item}.json"
             if part.exists():
-                found = [RowResult.model_validate(row) for row in json.loads(part.read_text(encoding="utf-8"))]
-                if found and label == "bus":
-                    corpus.add(found[0])
-                results += found
+                of_part = [RowResult.model_validate(row) for row in json.loads(part.read_text(encoding="utf-8"))]
+                if of_part and label == "bus":
+                    corpus.add(of_part[0])
+                results += of_part
                 continue
             results += self._asked_for(item, self._undecided(label, item, f"{item} did not come to an end"))
         return _joined(results), corpus
@@ -278,5 +278,5 @@ def _cut_short(result: RowResult) -> RowResult:
 
 def _joined(results: list[RowResult]) -> list[RowResult]:
     """The results, without those that one part of the corpus did not reach and another decided."""
-    decided = {one.requirement for one in results if one.check == CORPUS and not one.why.startswith(NOT_REACHED)}
-    return [one for one in results if not (one.why.startswith(NOT_REACHED) and one.requirement in decided)]
+    decided = {r.requirement for r in results if r.check == CORPUS and not r.why.startswith(NOT_REACHED)}
+    return [r for r in results if not (r.why.startswith(NOT_REACHED) and r.requirement in decided)]

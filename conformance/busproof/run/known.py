@@ -48,12 +48,12 @@ def faults(
     entries: list[KnownFailure], failed: set[str], decided: set[str], system: str, today: datetime.date
 ) -> list[str]:
     """The faults of the list itself, after a run that decided these rows."""
-    found = []
+    wrong = []
     for entry in entries:
         if entry.id not in catalogue(system):
-            found.append(f"{entry.id} is listed as known and is no requirement")
+            wrong.append(f"{entry.id} is listed as known and is no requirement")
         elif entry.expires is not None and entry.expires < today:
-            found.append(f"{entry.id} is listed as known until {entry.expires}, which is over")
+            wrong.append(f"{entry.id} is listed as known until {entry.expires}, which is over")
         elif entry.id in decided and entry.id not in failed:
-            found.append(f"{entry.id} is listed as known and does not fail any more: take it off the list")
-    return found
+            wrong.append(f"{entry.id} is listed as known and does not fail any more: take it off the list")
+    return wrong

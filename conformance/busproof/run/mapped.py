@@ -127,7 +127,7 @@ class Letter:
                 raise Fault(f"what the bus answers to {name} is not where the file says: {reply}", self._advice())
         assert isinstance(self.sent, dict)
         assert isinstance(self.read, dict)
-        message = next((one for one in self.read["messages"] if one.get("body") == self.text), None)
+        message = next((shown for shown in self.read["messages"] if shown.get("body") == self.text), None)
         if message is None:
             raise Fault(f"the letter to {self.to} is in the bus's answer, and not where the file says", self._advice())
         if message.get("id") != self.sent["id"]:
@@ -268,8 +268,8 @@ def _members(value: Any, at: str = "") -> Iterator[tuple[str, str]]:
 def _how(answer: Any, value: str) -> str | None:
     """How a value is taken from an answer: by a path, or by the words before it."""
     if isinstance(answer, str):
-        found = re.search(rf"(\w+\W{{1,3}}|^)(?<!\w){re.escape(value)}(?!\w)", answer)
-        return f"{{ match = '{re.escape(found[1])}(\\S+)' }}" if found else None
+        match = re.search(rf"(\w+\W{{1,3}}|^)(?<!\w){re.escape(value)}(?!\w)", answer)
+        return f"{{ match = '{re.escape(match[1])}(\\S+)' }}" if match else None
     return next((f'"{path}"' for path, other in _members(answer) if other == value), None)
 
 

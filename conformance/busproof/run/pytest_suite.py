@@ -14,5 +14,5 @@ def test_check(busproof_item: tuple[str, str], busproof_run: Any) -> None:
     label, item = busproof_item
     broken = [result for result in busproof_run.play(label, item) if result.outcome == "fail"]
     if broken:
-        told = "\n".join(f"{result.requirement}: {result.why}" for result in broken)
-        pytest.fail(printable(told), pytrace=False)
+        reasons = "\n".join(f"{result.requirement}: {result.why}" for result in broken)
+        pytest.fail(printable(reasons), pytrace=False)

@@ -31,7 +31,7 @@ def replay(report_path: Path, row_id: str, bus: str | None) -> int:
         print(f"busproof: {error}", file=sys.stderr)
         return 2
     scripts = [row for row in report.rows if row["requirement"] == row_id and row["script"]]
-    again = [said for row in report.rows if row["requirement"] == row_id for said in AGAIN.findall(row["why"])]
+    again = [command for row in report.rows if row["requirement"] == row_id for command in AGAIN.findall(row["why"])]
     if not scripts and again and " --script " in again[0]:
         say(f"{row_id} broke in a script of the corpus:\n  {one_line(again[0])}\n")
         # The last --bus counts.
@@ -68,10 +68,10 @@ def _judge(fleet: Fleet, row: dict[str, Any], header: dict[str, Any]) -> None:
         say(f"\nTo judge it anew:  {one_line(replay_command(row, header))}")
         return
     profile = "nightly" if header.get("nightly") else "pr"
-    found = run_item(fleet, item, seed=header.get("seed"), profile=profile)
-    for one in found:
-        if one.requirement == row["requirement"]:
-            say(f"\n{item}, played anew: {one.outcome}{' ' * bool(one.why)}{one_line(one.why)}")
+    results = run_item(fleet, item, seed=header.get("seed"), profile=profile)
+    for result in results:
+        if result.requirement == row["requirement"]:
+            say(f"\n{item}, played anew: {result.outcome}{' ' * bool(result.why)}{one_line(result.why)}")
 
 
 def _send(fleet: Fleet, store: Path, script: list[dict[str, Any]]) -> None:
@@ -94,7 +94,7 @@ def _send(fleet: Fleet, store: Path, script: list[dict[str, Any]]) -> None:
         try:
             reply = doors[who].call(method, params)
             answer = json.dumps(reply)
-            ids |= _chosen(step.get("answered"), reply, said=json.dumps(params))
+            ids |= _chosen(step.get("answered"), reply, request=json.dumps(params))
         except DoorError as error:
             answer = f"{type(error).__name__}: {one_line(error)}"
             if isinstance(error, Lost):
@@ -106,16 +106,16 @@ def _send(fleet: Fleet, store: Path, script: list[dict[str, Any]]) -> None:
             fleet.give_back(door, retired=False)
 
 
-def _chosen(then: Any, now: Any, said: str) -> dict[str, str]:
+def _chosen(then: Any, now: Any, request: str) -> dict[str, str]:
     """Texts that stand where another one stood, and that the caller did not say itself."""
     if isinstance(then, dict) and isinstance(now, dict):
         pairs = [(then[key], now[key]) for key in then.keys() & now.keys()]
     elif isinstance(then, list) and isinstance(now, list):
         pairs = list(zip(then, now, strict=False))
     else:
-        is_new = isinstance(then, str) and isinstance(now, str) and then != now and json.dumps(now) not in said
+        is_new = isinstance(then, str) and isinstance(now, str) and then != now and json.dumps(now) not in request
         return {then: now} if is_new else {}
-    return {before: after for pair in pairs for before, after in _chosen(*pair, said).items()}
+    return {before: after for pair in pairs for before, after in _chosen(*pair, request).items()}
 
 
 def _with(ids: dict[str, str], value: Any) -> Any:

@@ -166,16 +166,16 @@ def _broken(row: Requirement) -> Outcome:
 
 def _run_scenario(fleet: Fleet, scenario: Scenario, rows: list[Requirement]) -> list[RowResult]:
     """One play decides, unless a race in it could not be forced: then as many good ones as there is time for."""
-    found, is_by_luck = _played(fleet, scenario, rows)
+    results, is_by_luck = _played(fleet, scenario, rows)
     until, plays = time.monotonic() + LUCK_S, 1
     with contextlib.suppress(BudgetSpent):  # the plays before have decided
-        while is_by_luck and plays < PLAYS_OF_LUCK and time.monotonic() < until and _is_good(found):
-            (found, is_by_luck), plays = _played(fleet, scenario, rows), plays + 1
-    return found
+        while is_by_luck and plays < PLAYS_OF_LUCK and time.monotonic() < until and _is_good(results):
+            (results, is_by_luck), plays = _played(fleet, scenario, rows), plays + 1
+    return results
 
 
-def _is_good(found: list[RowResult]) -> bool:
-    return all(one.outcome == "pass" for one in found)
+def _is_good(results: list[RowResult]) -> bool:
+    return all(result.outcome == "pass" for result in results)
 
 
 def _played(fleet: Fleet, scenario: Scenario, rows: list[Requirement]) -> tuple[list[RowResult], bool]:
@@ -271,10 +271,10 @@ def _shown(events: list[Event], finding: Finding) -> list[dict[str, Any]]:
 
 
 def _short(event: Event) -> dict[str, Any]:
-    told = event.told("run", "system", "mono_ns")
-    if len(repr(told.get("value"))) > 1_000:
-        told["value"] = repr(told["value"])[:1_000] + "…"
-    return told
+    members = event.told("run", "system", "mono_ns")
+    if len(repr(members.get("value"))) > 1_000:
+        members["value"] = repr(members["value"])[:1_000] + "…"
+    return members
 
 
 def _script(events: list[Event], finding: Finding, opened_with: dict[int, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -330,31 +330,31 @@ def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
     rows = catalogue(fleet.system)
     wanted = item.partition(":")[2]
     if wanted in rows:
-        found = _asked_of_the_corpus(fleet, specification, wanted)
+        replay = _asked_of_the_corpus(fleet, specification, wanted)
     else:
-        found = corpus.replay(fleet, specification, _scripts_of(fleet.system, item))
-    broken = corpus.broken_rows(fleet.system, found, "" if is_warm(fleet.specs[0]) else fleet.specs[0])
-    held = [rows[name] for name in sorted(found.rows.keys() - broken.keys()) if name in rows and rows[name].item]
+        replay = corpus.replay(fleet, specification, _scripts_of(fleet.system, item))
+    broken = corpus.broken_rows(fleet.system, replay, "" if is_warm(fleet.specs[0]) else fleet.specs[0])
+    held = [rows[name] for name in sorted(replay.rows.keys() - broken.keys()) if name in rows and rows[name].item]
     results = [
         _result(
             rows[name],
             _broken(rows[name]),
-            one.why,
-            cause=one.cause,
-            steps=one.steps,
-            held=one.held,
-            events=list(one.events),
+            broken_row.why,
+            cause=broken_row.cause,
+            steps=broken_row.steps,
+            held=broken_row.held,
+            events=list(broken_row.events),
         )
-        for name, one in broken.items()
+        for name, broken_row in broken.items()
     ]
-    if found.is_cut:
+    if replay.is_cut:
         left = [row for row in decided_by(fleet.system, item) if row.id not in broken]
         results += [_not_judged(fleet, row, CORPUS) or _result(row, "could-not-run", BUDGET_SPENT) for row in left]
     else:
         results += [_result(row, "pass") for row in held]
-        results += [_not_reached(fleet, row, found) for row in own if row.id not in found.rows.keys() | broken.keys()]
-    told = {"check": CORPUS, "left_out": dict(found.left_out), "calls": found.calls + found.left_out.total()}
-    return [result.model_copy(update={**told, "not_played": found.not_played}) for result in results]
+        results += [_not_reached(fleet, row, replay) for row in own if row.id not in replay.rows.keys() | broken.keys()]
+    counts = {"check": CORPUS, "left_out": dict(replay.left_out), "calls": replay.calls + replay.left_out.total()}
+    return [result.model_copy(update={**counts, "not_played": replay.not_played}) for result in results]
 
 
 def _asked_of_the_corpus(fleet: Fleet, specification: Specification, row: str) -> corpus.Replay:
@@ -374,13 +374,13 @@ def _scripts_of(system: str, item: str) -> dict[str, list[Step]]:
     return corpus.scripts(system, only=wanted.split("+") if wanted else None)
 
 
-def _not_reached(fleet: Fleet, row: Requirement, found: corpus.Replay) -> RowResult:
+def _not_reached(fleet: Fleet, row: Requirement, replay: corpus.Replay) -> RowResult:
     """A row that only the corpus decides, if no script came as far."""
     undeclared = _not_judged(fleet, row, CORPUS)
     if undeclared is not None:
         return undeclared
-    if found.broken:
-        return _result(row, "inconclusive", f"{NOT_REACHED}: these broke before: {', '.join(found.broken)}")
+    if replay.broken:
+        return _result(row, "inconclusive", f"{NOT_REACHED}: these broke before: {', '.join(replay.broken)}")
     return _result(row, "could-not-run", NOT_REACHED)
 
 
@@ -399,13 +399,13 @@ def _run_history(fleet: Fleet, rows: list[Requirement], profile: str, seed: int 
         lines = list(scan(path))
     verdicts = {f"history.{verdict.check}": verdict for verdict in run_checks(lines)}
     events = [line for line in lines if isinstance(line, Event)]
-    told = [one for row in rows for one in _from_verdict(row, verdicts[row.check or ""], events)]
+    results = [result for row in rows for result in _from_verdict(row, verdicts[row.check or ""], events)]
     if refused := _refused_dump(events):
-        told = [one.model_copy(update={"why": one.why.replace(NO_DUMP, refused)}) for one in told]
+        results = [result.model_copy(update={"why": result.why.replace(NO_DUMP, refused)}) for result in results]
     if broke := _broke(events):
         shaky = {"outcome": "inconclusive", "why": broke}
-        return [one.model_copy(update=shaky) if one.outcome in ("pass", "inconclusive") else one for one in told]
-    return told
+        return [r.model_copy(update=shaky) if r.outcome in ("pass", "inconclusive") else r for r in results]
+    return results
 
 
 def _refused_dump(events: list[Event]) -> str:
@@ -433,19 +433,19 @@ def _from_verdict(row: Requirement, verdict: Verdict, events: list[Event]) -> It
     elif verdict.verdict == "unknown":
         yield _result(row, "inconclusive", verdict.reason)
     else:
-        told = [one for one in verdict.witnesses if one.kind not in CHOSEN and not _is_lost(one, verdict.witnesses)]
-        own = [one for one in told if one.kind not in row.elsewhere]
+        witnesses = [w for w in verdict.witnesses if w.kind not in CHOSEN and not _is_lost(w, verdict.witnesses)]
+        own = [w for w in witnesses if w.kind not in row.elsewhere]
         why = f"apart from what no sentence of this row sets: {verdict.witnesses[0].why}"
         yield _shown_by(row, own, events) if own else _result(row, "pass", why)
         for kind, other in row.elsewhere.items():
-            if others := [one for one in told if one.kind == kind]:
+            if others := [w for w in witnesses if w.kind == kind]:
                 shown = _shown_by(catalogue(row.id.partition(".")[0])[other], others, events)
                 yield shown.model_copy(update={"check": row.check})  # a replay plays this one
 
 
-def _is_lost(one: Witness, witnesses: list[Witness]) -> bool:
+def _is_lost(witness: Witness, witnesses: list[Witness]) -> bool:
     """Did the message get another number because its first went to another message? Then that is the fault."""
-    return one.kind == "id_moved" and any(other.kind == "seq_doubled" and other.a == one.a for other in witnesses)
+    return witness.kind == "id_moved" and any(w.kind == "seq_doubled" and w.a == witness.a for w in witnesses)
 
 
 def _shown_by(row: Requirement, witnesses: list[Witness], events: list[Event]) -> RowResult:
@@ -462,13 +462,13 @@ def _before(index: int, events: list[Event]) -> set[int]:
     nothing, if its fault is to be granted or refused after them."""
     asked = {event.index: event.value for event in events if event.type == "invoke" and isinstance(event.value, dict)}
     key = {name: asked.get(index, {}).get(name) for name in KEYS if asked.get(index, {}).get(name) is not None}
-    found: set[int] = set()
+    indices: set[int] = set()
     for answer in reversed(events) if key else ():
-        if answer.index < index and answer.type in ("ok", "fail") and len(found) < CALLS_BEFORE * 2:
+        if answer.index < index and answer.type in ("ok", "fail") and len(indices) < CALLS_BEFORE * 2:
             call = _call_of(answer, events)
             if any(asked.get(call, {}).get(name) == value for name, value in key.items()):
-                found |= {call, answer.index}
-    return found
+                indices |= {call, answer.index}
+    return indices
 
 
 def _call_of(answer: Event, events: list[Event]) -> int:
@@ -487,8 +487,8 @@ def _run_explore(fleet: Fleet, rows: list[Requirement], item: str, profile: str,
         return [_result(row, "could-not-run", f"the search needs {A_CLOCK}") for row in rows]
     known, whole, cut = catalogue(fleet.system), 0, 0
     failed: dict[str, RowResult] = {}
-    for found, again in _programs(fleet, specification, item, profile, seed or 1):
-        program = corpus.certain(fleet, specification, found)
+    for drawn, again in _programs(fleet, specification, item, profile, seed or 1):
+        program = corpus.certain(fleet, specification, drawn)
         if program.mismatch is None:
             whole += 1
             continue
@@ -504,8 +504,8 @@ def _run_explore(fleet: Fleet, rows: list[Requirement], item: str, profile: str,
                     )
         if len(failed) == len(rows):
             break
-    told = f"{whole} whole programs; {cut} ended at a difference"
-    return [failed.get(row.id) or _result(row, "pass" if whole else "inconclusive", told) for row in rows]
+    counts = f"{whole} whole programs; {cut} ended at a difference"
+    return [failed.get(row.id) or _result(row, "pass" if whole else "inconclusive", counts) for row in rows]
 
 
 def _programs(

@@ -29,18 +29,18 @@ def _difference(row: dict[str, Any]) -> str:
 
 def _grouped(rows: list[dict[str, Any]], key: Callable[[dict[str, Any]], str]) -> list[list[dict[str, Any]]]:
     alone = {(row["requirement"], row["outcome"]) for row in rows if row["fleet"] == "bus"}
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    by_kind: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
         is_repeat = row["fleet"] == "mixed" and (row["requirement"], row["outcome"]) in alone
         if row["outcome"] in ("fail", "could-not-run", "inconclusive") and not is_repeat:
-            found.setdefault((row["outcome"], key(row)), []).append(row)
-    return [sorted(cause, key=lambda row: (row.get("held", 0), row.get("steps", 0))) for cause in found.values()]
+            by_kind.setdefault((row["outcome"], key(row)), []).append(row)
+    return [sorted(cause, key=lambda row: (row.get("held", 0), row.get("steps", 0))) for cause in by_kind.values()]
 
 
-def by_first_row(found: list[list[dict[str, Any]]]) -> list[list[list[dict[str, Any]]]]:
+def by_first_row(all_causes: list[list[dict[str, Any]]]) -> list[list[list[dict[str, Any]]]]:
     """The causes that have their first row in common, together: a sentence breaks in many scripts, and is told once."""
     together: dict[tuple[str, str], list[list[dict[str, Any]]]] = {}
-    for cause in found:
+    for cause in all_causes:
         together.setdefault((cause[0]["requirement"], cause[0]["outcome"]), []).append(cause)
     return list(together.values())
 
@@ -84,11 +84,11 @@ def others(cause: list[dict[str, Any]]) -> list[str]:
     """The rows that are told under the first one's evidence; with its script where one has its own."""
     first, *rest = cause
     last = held_elsewhere(cause)
-    told: dict[str, str | None] = {}
+    scripts: dict[str, str | None] = {}
     for row in rest:
         if row["requirement"] not in (first["requirement"], *last):
-            told.setdefault(row["requirement"], script_of(row))
-    return [f"{name} (script {one})" if one and one != script_of(first) else name for name, one in told.items()]
+            scripts.setdefault(row["requirement"], script_of(row))
+    return [f"{name} (script {own})" if own and own != script_of(first) else name for name, own in scripts.items()]
 
 
 def held_elsewhere(cause: list[dict[str, Any]]) -> list[str]:

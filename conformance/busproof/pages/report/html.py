@@ -64,26 +64,26 @@ def _known(report: Report) -> list[dict[str, Any]]:
 
 def _by_row(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each row once, by its worst outcome, with all that decided it. `rows` are the worst first."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    by_row: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        found.setdefault(row["requirement"], []).append(row)
+        by_row.setdefault(row["requirement"], []).append(row)
     return [
         {
-            **told[0],
-            "checks": list(dict.fromkeys(one["check"] for one in told)),
-            "told": [one for one in told if one["outcome"] != "pass" or one["why"] or one["picture"]],
+            **group[0],
+            "checks": list(dict.fromkeys(r["check"] for r in group)),
+            "told": [r for r in group if r["outcome"] != "pass" or r["why"] or r["picture"]],
         }
-        for told in found.values()
+        for group in by_row.values()
     ]
 
 
 def _matrix(rows: list[dict[str, Any]]) -> dict[str, Counter[str]]:
     """Noun → the number of its rows by outcome; a row counts once, by its worst fleet. `rows` are the worst first."""
-    found: dict[str, Counter[str]] = {}
+    by_noun: dict[str, Counter[str]] = {}
     seen: set[str] = set()
     for row in rows:
-        counts = found.setdefault(row["row"].noun, Counter())
+        counts = by_noun.setdefault(row["row"].noun, Counter())
         if row["requirement"] not in seen:
             counts[row["outcome"]] += 1
         seen.add(row["requirement"])
-    return dict(sorted(found.items()))
+    return dict(sorted(by_noun.items()))

@@ -95,8 +95,8 @@ def _checked(path: str, lines: list[str], parsed: list[Any]) -> Report:
     if len(lines) < 2 or kinds != ["header", *["row"] * (len(lines) - 2), "footer"]:
         raise ReportError(f"{path}: a report is a header, rows and a footer; this one was cut or is none")
     report = Report(parsed[0], parsed[1:-1], parsed[-1])
-    told = {"type": "footer", **summary(report.header, report.rows), "sha256": _hash(lines[:-1])}
-    for name, value in told.items():
+    expected = {"type": "footer", **summary(report.header, report.rows), "sha256": _hash(lines[:-1])}
+    for name, value in expected.items():
         if report.footer.get(name) != value:
             raise ReportError(f"{path}: the footer says {name} {report.footer.get(name)!r}, the lines say {value!r}")
     return report

@@ -72,11 +72,11 @@ class Live:
     def line(self) -> str:
         """How far it is, in one line."""
         rows = Counter(self._rows.values())
-        told = [f"{rows['pass']} rows pass", *(f"{rows[name]} {name}" for name in ("fail", "warn") if rows[name])]
+        counts = [f"{rows['pass']} rows pass", *(f"{rows[name]} {name}" for name in ("fail", "warn") if rows[name])]
         now, left = time.monotonic(), [name for name in self._items if name not in self._seen]
         waits = f", waiting for {_names(left)}" if left and now - self._last > LONG_S else ""
         return (
-            f"{len(self._seen)} of {len(self._items)} items, {', '.join(told)}; {_duration(now - self._began)}{waits}"
+            f"{len(self._seen)} of {len(self._items)} items, {', '.join(counts)}; {_duration(now - self._began)}{waits}"
         )
 
     def _take(self, rows: list[dict[str, Any]]) -> None:

@@ -22,7 +22,7 @@ WHY_CHARS = 240
 def write(reports: Sequence[Path], folder: Path) -> list[Path]:
     """README.md, and a page and a badge for each report. Returns the pages. Raises ReportError."""
     folder.mkdir(parents=True, exist_ok=True)
-    judged = sorted(((load(path), path) for path in reports), key=lambda one: _name(one[0]))
+    judged = sorted(((load(path), path) for path in reports), key=lambda pair: _name(pair[0]))
     pages = {folder / "README.md": _index([(report, _badge(report), f"{_name(report)}.md") for report, _ in judged])}
     for report, path in judged:
         pages[folder / f"{_name(report)}.md"] = _page(report, Path(os.path.relpath(path, folder)))
@@ -35,7 +35,7 @@ def write(reports: Sequence[Path], folder: Path) -> list[Path]:
 def of_examples() -> str:
     """docs/scoreboard.md: the table of the examples, from the evidence."""
     judged = [(kept(name), f"../conformance/examples/{name}/README.md") for name in evidence.read("examples")]
-    judged.sort(key=lambda one: _name(one[0]))
+    judged.sort(key=lambda pair: _name(pair[0]))
     return _index([(report, report.verdict, link) for report, link in judged])
 
 
@@ -54,7 +54,7 @@ def _index(judged: list[tuple[Report, str, str]]) -> str:
         "leaves open held. VALID is a verdict on what a bus declares.",
     ]
     for system, contract in CONTRACTS.items():
-        of_system = [one for one in judged if one[0].header["system"] == system]
+        of_system = [entry for entry in judged if entry[0].header["system"] == system]
         if not of_system:
             continue
         nouns = contract.profiles["full"]
@@ -106,10 +106,10 @@ def _page(report: Report, path: Path) -> str:
 
 def _way(header: dict[str, Any]) -> str:
     clock = header["hello"]["clock"]
-    told = f"seed {header['seed']}, clock {clock}"
+    way = f"seed {header['seed']}, clock {clock}"
     if str(header["bus"]).startswith("faketime:"):
-        told += " from outside"
-    return told + (f", mixed with {_cell(header['mixed_with'])}" if header["mixed_with"] else "")
+        way += " from outside"
+    return way + (f", mixed with {_cell(header['mixed_with'])}" if header["mixed_with"] else "")
 
 
 def _held(report: Report, noun: str) -> str:
@@ -120,7 +120,7 @@ def _held(report: Report, noun: str) -> str:
             outcomes.setdefault(row["requirement"], set()).add(row["outcome"])
     if noun not in report.header["hello"]["nouns"] or not outcomes:
         return ""
-    counted = Counter(found <= {"pass", "warn"} for found in outcomes.values())
+    counted = Counter(of_row <= {"pass", "warn"} for of_row in outcomes.values())
     held = f"{counted[True]} of {counted.total()}"
     return held if not counted[False] else f"**{held}**"
 

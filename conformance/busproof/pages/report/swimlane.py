@@ -68,10 +68,10 @@ def _drawn(bar: dict[str, Any], y: int, is_bad: bool, ends: int) -> list[Markup]
     """The bar, its words, and its lease; its lane is free to the right as far as the pixel `ends`."""
     x, width = _x(bar["from"]) + 4, (bar["to"] - bar["from"] + 1) * STEP - 8
     answer = bar["answer"] or {}
-    told = Markup("<title>{} {}\n{}</title>").format(bar["call"].get("op"), _said(bar["call"]), _said(answer))
+    title = Markup("<title>{} {}\n{}</title>").format(bar["call"].get("op"), _said(bar["call"]), _said(answer))
     colour = bar["class"] + (" first" if is_bad else "")
     parts = [
-        Markup('<g>{}<rect class="{}" x="{}" y="{}" width="{}" height="20"/>').format(told, colour, x, y + 6, width),
+        Markup('<g>{}<rect class="{}" x="{}" y="{}" width="{}" height="20"/>').format(title, colour, x, y + 6, width),
         Markup('<text x="{}" y="{}">{}</text>').format(x + 4, y + 20, _cut(bar["call"].get("op") or "", width)),
         Markup('<text class="soft" x="{}" y="{}">{}</text></g>').format(x, y + 40, _cut(_said(answer), ends - x)),
     ]

@@ -57,9 +57,9 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
     if warnings and not brief:
         lines += ["Another choice than the reference's (dialect), or a SHOULD that does not hold:"]
         for row in warnings:
-            said, *evidence = row["why"].split("\n")
+            why, *evidence = row["why"].split("\n")
             shown = [line for line in evidence[:EVIDENCE_LINES] if not line.startswith("before it")]
-            first, *more = [*_wrapped(said), *map(_cut, shown)]
+            first, *more = [*_wrapped(why), *map(_cut, shown)]
             lines += [f"  {paint('warn', 'warn')} {row['requirement']}  {first}", *(f"       {line}" for line in more)]
         lines += [""]
     lines += [f"{fault}" for fault in header.get("known_faults", [])]
@@ -95,8 +95,8 @@ def _not_applicable(rows: list[dict[str, Any]]) -> list[str]:
     lacks = Counter(
         name for why in alone.values() for name in why.removeprefix("the bus does not declare ").split(", ")
     )
-    told = ", ".join(f"{name} ({count})" for name, count in lacks.most_common())
-    return textwrap.wrap(f"Not applicable, as undeclared: {told}", WIDTH, subsequent_indent="  ") if told else []
+    names = ", ".join(f"{name} ({count})" for name, count in lacks.most_common())
+    return textwrap.wrap(f"Not applicable, as undeclared: {names}", WIDTH, subsequent_indent="  ") if names else []
 
 
 def _part(header: dict[str, Any]) -> str:
@@ -118,23 +118,23 @@ def _other_ways(first: list[dict[str, Any]], more: list[list[dict[str, Any]]]) -
         return []
     with_it = {name.partition(" ")[0] for cause in more for name in others(cause)}
     rows = sorted(with_it - {name.partition(" ")[0] for name in others(first)})
-    told = f"it breaks in {len(more)} more {'way' if len(more) == 1 else 'ways'}, shown in the report"
-    return [*(_ids(f"{told}, and with it:", rows) or [f"     {told}"]), ""]
+    ways = f"it breaks in {len(more)} more {'way' if len(more) == 1 else 'ways'}, shown in the report"
+    return [*(_ids(f"{ways}, and with it:", rows) or [f"     {ways}"]), ""]
 
 
 def _ids(says: str, ids: list[str]) -> list[str]:
     if not ids:
         return []
-    told = ", ".join(ids[:IDS_SHOWN]) + (f" and {len(ids) - IDS_SHOWN} more" if len(ids) > IDS_SHOWN else "")
-    return [f"     {says}", *(f"       {line}" for line in textwrap.wrap(told, WIDTH))]
+    text = ", ".join(ids[:IDS_SHOWN]) + (f" and {len(ids) - IDS_SHOWN} more" if len(ids) > IDS_SHOWN else "")
+    return [f"     {says}", *(f"       {line}" for line in textwrap.wrap(text, WIDTH))]
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
     """A row with its texts fit for a terminal; only texts that the kit itself wrote in lines have lines."""
-    told: dict[str, Any] = _told(row)
+    texts: dict[str, Any] = _told(row)
     if row["check"] in IN_LINES:
-        told["why"] = printable(row["why"])
-    return told
+        texts["why"] = printable(row["why"])
+    return texts
 
 
 def _told(value: Any) -> Any:
@@ -193,18 +193,18 @@ def replay_command(row: dict[str, Any], header: dict[str, Any]) -> str:
     if row["check"] == CORPUS:
         script = script_of(row)
         item = f"{CORPUS}:{script}" if script else CORPUS
-    said = f"busproof check {header['system']}{_bus(header)} --only {item}"
+    command = f"busproof check {header['system']}{_bus(header)} --only {item}"
     if row["fleet"] == "mixed":
-        said += f" --mixed-with {shlex.quote(header['mixed_with'])}"
+        command += f" --mixed-with {shlex.quote(header['mixed_with'])}"
     if header.get("seed") is not None:
-        said += f" --seed {header['seed']}"
-    return said + (" --nightly" if header.get("nightly") else "")
+        command += f" --seed {header['seed']}"
+    return command + (" --nightly" if header.get("nightly") else "")
 
 
 def not_asked(header: dict[str, Any]) -> str:
     """The calls that the corpus left out here, by method: a verdict says nothing of them. Empty if there are none."""
-    told = ", ".join(f"{method} {count:,}" for method, count in header.get("not_asked", {}).items())
-    return f"not asked: {told}" if told else ""
+    counts = ", ".join(f"{method} {count:,}" for method, count in header.get("not_asked", {}).items())
+    return f"not asked: {counts}" if counts else ""
 
 
 def _undeclared(header: dict[str, Any]) -> str:
