@@ -37,9 +37,9 @@ class StaleFaultError(Exception):
     """The reference no longer has what a fault replaces: without this error the fault would be no fault, or half."""
 
 
-def fault(*rows: str, **told: object) -> Callable[[_Planted], _Planted]:
+def fault(*rows: str, **how: object) -> Callable[[_Planted], _Planted]:
     """Declares a fault; see the head of this file. Declarations are read from the source, so nothing is kept here."""
-    del rows, told
+    del rows, how
     return lambda planted: planted
 
 

@@ -36,8 +36,8 @@ def planted(name: str) -> type | None:
     """Plant the fault of this name; its bus, if it has one of its own."""
     system, noun, own = name.split(".")
     module = _module(system, noun)
-    found = getattr(module, own, None) or getattr(module, "".join(map(str.capitalize, own.split("_"))))
-    bus: type | None = found if isinstance(found, type) else found()
+    declared = getattr(module, own, None) or getattr(module, "".join(map(str.capitalize, own.split("_"))))
+    bus: type | None = declared if isinstance(declared, type) else declared()
     return bus
 
 

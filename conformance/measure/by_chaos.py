@@ -24,6 +24,6 @@ def asked_of_chaos(system: str, bus: str, environment: dict[str, str] | None = N
             verdicts.add(VERDICTS.get(code, "unknown"))
             if code == 1:
                 lines = (Path(folder) / "report.jsonl").read_text(encoding="utf-8").splitlines()
-                told = [json.loads(line) for line in lines]
-                return "invalid", sorted({one["requirement"] for one in told if one.get("outcome") == "fail"})
+                rows = [json.loads(line) for line in lines]
+                return "invalid", sorted({row["requirement"] for row in rows if row.get("outcome") == "fail"})
     return "unknown" if "unknown" in verdicts else "valid", []

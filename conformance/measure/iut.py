@@ -63,13 +63,13 @@ class _Reached:
         if "refbus" in code.co_filename and code.co_name != "<module>":
             module = frame.f_globals["__spec__"].name if module == "__main__" else module
             last = max(line for *_, line in code.co_lines() if line is not None)
-            told = json.dumps([module, code.co_firstlineno, last, code.co_names])
-            os.write(self._file, told.encode() + b"\n")
+            line = json.dumps([module, code.co_firstlineno, last, code.co_names])
+            os.write(self._file, line.encode() + b"\n")
 
 
 if __name__ == "__main__":
     _, module, file, program, *environment = sys.argv
-    os.environ.update(one.split("=", 1) for one in environment)
+    os.environ.update(pair.split("=", 1) for pair in environment)
     sys.meta_path.insert(0, _Finder(module, file))
     sys.argv = [program]
     if os.environ.get("REACHED"):

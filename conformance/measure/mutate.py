@@ -76,10 +76,10 @@ def drawn(group: str, seed: int) -> Iterator[Mutation]:
         candidates = list(site.mutants)
         _dice(site, seed).shuffle(candidates)
         for operator, occurrence in candidates:
-            found = _mutation(site, operator, occurrence)
-            if found is not None and found.key not in seen:
-                seen.add(found.key)
-                yield found
+            mutation = _mutation(site, operator, occurrence)
+            if mutation is not None and mutation.key not in seen:
+                seen.add(mutation.key)
+                yield mutation
                 break
 
 
@@ -96,7 +96,7 @@ def _dice(site: _Site, seed: int) -> random.Random:
 def _operators() -> dict[str, Any]:
     provider = OperatorProvider()
     own = {name: provider[name] for name in provider if not _is_left_out(name)}
-    return {name: one() for name, one in {**own, **sql.OPERATORS}.items() if not one.arguments()}
+    return {name: operator() for name, operator in {**own, **sql.OPERATORS}.items() if not operator.arguments()}
 
 
 def _is_left_out(name: str) -> bool:
@@ -113,7 +113,7 @@ def _text(path: Path) -> str:
 
 
 def _sites(group: str) -> list[_Site]:
-    found: dict[tuple[Path, tuple[int, int], str], list[tuple[str, int]]] = {}
+    mutants: dict[tuple[Path, tuple[int, int], str], list[tuple[str, int]]] = {}
     defined: dict[tuple[Path, tuple[int, int], str], str] = {}
     for path in sorted((REFBUS / group).rglob("*.py")):
         if str(path.relative_to(REFBUS)).startswith(LEFT_OUT):
@@ -123,9 +123,9 @@ def _sites(group: str) -> list[_Site]:
             places = ((node, start) for node in nodes for start, _ in operator.mutation_positions(node))
             for occurrence, (node, start) in enumerate(places):
                 site = (path, start, _family(name))
-                found.setdefault(site, []).append((name, occurrence))
+                mutants.setdefault(site, []).append((name, occurrence))
                 defined[site] = ASTQuery(node).get_definition_name() or ""
-    return [_Site(*site, defined[site], tuple(mutants)) for site, mutants in sorted(found.items())]
+    return [_Site(*site, defined[site], tuple(mutants)) for site, mutants in sorted(mutants.items())]
 
 
 def _mutation(site: _Site, operator: str, occurrence: int) -> Mutation | None:
@@ -143,8 +143,8 @@ def _mutation(site: _Site, operator: str, occurrence: int) -> Mutation | None:
     before, after = ("\n".join(line[2:].strip() for line in lines if line[0] == sign) for sign in "-+")
     module = ".".join(site.path.relative_to(REFBUS.parent).with_suffix("").parts)
     nth = text[: _offset(text, site.at)].count(before)
-    told = "\0".join((module, site.definition, operator, before, after, str(nth)))
-    key = hashlib.sha256(told.encode()).hexdigest()[:10]
+    identity = "\0".join((module, site.definition, operator, before, after, str(nth)))
+    key = hashlib.sha256(identity.encode()).hexdigest()[:10]
     return Mutation(key, module, site.definition, site.at[0], operator, before, after, mutated)
 
 
@@ -172,9 +172,7 @@ def _code(text: str) -> tuple[Any, ...]:
 
 
 def _comparable(code: CodeType) -> tuple[Any, ...]:
-    constants = tuple(
-        _comparable(one) if isinstance(one, CodeType) else (type(one), repr(one)) for one in code.co_consts
-    )
+    constants = tuple(_comparable(c) if isinstance(c, CodeType) else (type(c), repr(c)) for c in code.co_consts)
     return (code.co_code, constants, code.co_names, code.co_varnames)
 
 

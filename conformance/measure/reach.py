@@ -33,9 +33,9 @@ class Reach:
         """Those that call the function that was mutated, or use the constant. All, if it is neither."""
         tree = ast.parse((REFBUS.parent / Path(*mutation.module.split("."))).with_suffix(".py").read_text())
         is_of = _test(tree, mutation)
-        found = [name for name, called in self._called.items() if is_of is None or any(map(is_of, called))]
-        found = found or [name for name, called in self._called.items() if _starts(called, mutation.module)]
-        return found or list(self._called)[:1]  # the module may not even be imported any more
+        items = [name for name, called in self._called.items() if is_of is None or any(map(is_of, called))]
+        items = items or [name for name, called in self._called.items() if _starts(called, mutation.module)]
+        return items or list(self._called)[:1]  # the module may not even be imported any more
 
 
 def _starts(called: list[Called], module: str) -> bool:
@@ -74,7 +74,7 @@ def _test(tree: ast.Module, mutation: Mutation) -> Callable[[Called], bool] | No
 
 
 def _lines(node: ast.stmt) -> tuple[int, int]:
-    first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
+    first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ()))])
     return first, node.end_lineno or node.lineno
 
 
@@ -84,10 +84,10 @@ def _is_used_at_import(tree: ast.Module, names: set[str], own: ast.stmt) -> bool
         if isinstance(node, ast.FunctionDef):
             parts: list[ast.AST] = [node.args]
         elif isinstance(node, ast.ClassDef):
-            parts = [one.args if isinstance(one, ast.FunctionDef) else one for one in node.body]
+            parts = [member.args if isinstance(member, ast.FunctionDef) else member for member in node.body]
         else:
             parts = [] if node is own else [node]
-        used = {one.id for part in parts for one in ast.walk(part) if isinstance(one, ast.Name)}
+        used = {inner.id for part in parts for inner in ast.walk(part) if isinstance(inner, ast.Name)}
         if names & used:
             return True
     return False

@@ -42,18 +42,18 @@ def sites(group: str) -> Iterator[str]:
             continue
         module = ".".join(path.relative_to(ROOT / "reference").with_suffix("").parts)
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        owners = [(f"{one.name}.", one.body) for one in tree.body if isinstance(one, ast.ClassDef)]
+        owners = [(f"{node.name}.", node.body) for node in tree.body if isinstance(node, ast.ClassDef)]
         for prefix, body in [("", tree.body), *owners]:
-            functions = (one for one in body if isinstance(one, ast.FunctionDef) and _looks_something_up(one))
-            yield from (f"{module}:{prefix}{one.name}" for one in functions)
+            functions = (node for node in body if isinstance(node, ast.FunctionDef) and _looks_something_up(node))
+            yield from (f"{module}:{prefix}{candidate.name}" for candidate in functions)
 
 
 def _looks_something_up(function: ast.FunctionDef) -> bool:
     nodes = list(ast.walk(function))
-    called = {one.func.attr for one in nodes if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute)}
-    returns = any(isinstance(one, ast.Return) and one.value is not None for one in nodes)
+    called = {node.func.attr for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)}
+    returns = any(isinstance(node, ast.Return) and node.value is not None for node in nodes)
     is_plain = not function.decorator_list and not function.name.startswith("__")
-    return bool(called & READS) and returns and is_plain and not any(isinstance(one, ast.Yield) for one in nodes)
+    return bool(called & READS) and returns and is_plain and not any(isinstance(node, ast.Yield) for node in nodes)
 
 
 # -- the faulty bus
@@ -64,12 +64,12 @@ def be_a_bus(program: str, site: str) -> None:
     module, _, name = site.partition(":")
     owner: Any = importlib.import_module(module)
     *inside, name = name.split(".")
-    for one in inside:
-        owner = getattr(owner, one)
+    for part in inside:
+        owner = getattr(owner, part)
     original, memory = getattr(owner, name), dict[str, Any]()
     remembers = _remembering(original, memory)
     setattr(owner, name, remembers)
-    for other in [one for key, one in sys.modules.items() if key.startswith("refbus.")]:
+    for other in [loaded for key, loaded in sys.modules.items() if key.startswith("refbus.")]:
         for key in [key for key, value in vars(other).items() if value is original]:
             setattr(other, key, remembers)
     _forget_at_own_writes(memory)
@@ -80,9 +80,7 @@ def be_a_bus(program: str, site: str) -> None:
 def _remembering(function: Callable[..., Any], memory: dict[str, Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def remembers(*args: Any, **named: Any) -> Any:
-        key = repr(
-            ([one for one in args if _is_value(one)], {key: one for key, one in named.items() if _is_value(one)})
-        )
+        key = repr((list(filter(_is_value, args)), {key: v for key, v in named.items() if _is_value(v)}))
         if key not in memory:
             memory[key] = function(*args, **named)
         return memory[key]
@@ -90,9 +88,9 @@ def _remembering(function: Callable[..., Any], memory: dict[str, Any]) -> Callab
     return remembers
 
 
-def _is_value(one: object) -> bool:
+def _is_value(value: object) -> bool:
     """Is it a value, and not a part of the bus, such as its store or a transaction?"""
-    return isinstance(one, str | bytes | int | float | bool | None | Path | tuple | list | dict | set | frozenset)
+    return isinstance(value, str | bytes | int | float | bool | None | Path | tuple | list | dict | set | frozenset)
 
 
 def _forget_at_own_writes(memory: dict[str, Any]) -> None:
@@ -140,12 +138,12 @@ def main() -> int:
     name = args.system if args.group is None else f"{args.system}-{args.group}"
     path = RESULTS / f"remember-{name}.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    known = {told["site"]: told for told in map(json.loads, lines)}
+    known = {line["site"]: line for line in map(json.loads, lines)}
     for site in sites(args.group or args.system):
         if site not in known or (args.again and known[site]["by"] is None):
             known[site] = {"site": site} | _judged(args.system, site)
             print(json.dumps(known[site]), flush=True)
-            path.write_text("".join(json.dumps(known[one]) + "\n" for one in sorted(known)), encoding="utf-8")
+            path.write_text("".join(json.dumps(known[done]) + "\n" for done in sorted(known)), encoding="utf-8")
     return 0
 
 
@@ -164,8 +162,8 @@ def _judged(system: str, site: str) -> dict[str, Any]:
     ):
         for item in items_of(system):
             results = run_item(fleet, item, seed=SEED)
-            failed = sorted({one.requirement for one in results if one.outcome == "fail"})
-            warned |= {one.requirement for one in results if one.outcome == "warn"}
+            failed = sorted({result.requirement for result in results if result.outcome == "fail"})
+            warned |= {result.requirement for result in results if result.outcome == "warn"}
             if failed:
                 return {"by": item, "rows": failed[:5], "warned": sorted(warned)}
     return {"by": None, "rows": [], "warned": sorted(warned)}

@@ -80,25 +80,25 @@ def main() -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         done = {line["mutant"]: line for line in _lines(path)}
         elsewhere = {_place(line) for line in done.values() if line.get("seed", SEED) != args.seed}
-        fresh = (one for one in drawn(group, args.seed) if _place(vars(one)) not in elsewhere)
-        todo = [one for one in itertools.islice(fresh, args.sample) if not is_final(done.get(one.key))]
+        fresh = (m for m in drawn(group, args.seed) if _place(vars(m)) not in elsewhere)
+        todo = [m for m in itertools.islice(fresh, args.sample) if not is_final(done.get(m.key))]
         if args.mutant:
-            todo = [one for one in todo if one.key in args.mutant]
+            todo = [m for m in todo if m.key in args.mutant]
         if args.chaos:
-            todo = [one for one in todo if one.key in done and one.key not in _equivalent()]
+            todo = [m for m in todo if m.key in done and m.key not in _equivalent()]
         if not todo[number - 1 :: shards]:
             continue
         with Warm(_imports()) as warm, tempfile.TemporaryDirectory() as folder:
             judge = Judge(warm, Path(folder), is_whole=not args.corpus_only)
             for mutation in todo[number - 1 :: shards]:
                 if args.chaos:
-                    told = done[mutation.key] | judge.told_by_chaos(group, mutation)
+                    line = done[mutation.key] | judge.told_by_chaos(group, mutation)
                 else:
                     is_left = mutation.key in done and not args.again
-                    told = judge.told(group, mutation, is_left=is_left) | {"seed": args.seed}
+                    line = judge.told(group, mutation, is_left=is_left) | {"seed": args.seed}
                 with path.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(told) + "\n")
-                print(group, told["mutant"], told["outcome"], told["by"], file=sys.stderr, flush=True)
+                    file.write(json.dumps(line) + "\n")
+                print(group, line["mutant"], line["outcome"], line["by"], file=sys.stderr, flush=True)
     return 0
 
 
@@ -132,14 +132,14 @@ def _equivalent() -> set[str]:
 
 def _imports() -> list[str]:
     """Modules of the standard library that the reference imports: the warm process has them, and nothing of it."""
-    found = set()
+    modules = set()
     for path in REFBUS.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
-                found |= {name.name for name in node.names}
+                modules |= {name.name for name in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                found.add(node.module)
-    return sorted(name for name in found if name.partition(".")[0] in sys.stdlib_module_names)
+                modules.add(node.module)
+    return sorted(name for name in modules if name.partition(".")[0] in sys.stdlib_module_names)
 
 
 class Judge:
@@ -203,7 +203,7 @@ class Judge:
 
     def _judged(self, bench: str, mutation: Mutation, *, is_left: bool) -> tuple[str, str, list[str]]:
         """killed, broke down (no answer, or INTERNAL), dialect (only warnings), survived or left; by what; rows."""
-        names = [one for one in self._known(bench).those(mutation) if not (is_left and one.startswith(SCRIPT))]
+        names = [name for name in self._known(bench).those(mutation) if not (is_left and name.startswith(SCRIPT))]
         if not names and not self._is_whole:
             return LEFT, "", []
         try:
@@ -241,7 +241,7 @@ class Judge:
     def _verdicts(self, fleet: Fleet, bench: str, names: list[str]) -> Iterator[tuple[str, str, list[str]]]:
         """The verdicts of scripts first, then of scenarios; those that killed before come first."""
         dialects: dict[str, str] = {}
-        for name in sorted(names, key=lambda one: (not one.startswith(SCRIPT), -self._kills[f"{bench} {one}"])):
+        for name in sorted(names, key=lambda key: (not key.startswith(SCRIPT), -self._kills[f"{bench} {key}"])):
             by, is_script = f"{bench} {name}", name.startswith(SCRIPT)
             of_one = self._of_script(fleet, name, dialects) if is_script else _of_item(fleet, name)
             for outcome, broken in of_one:
@@ -252,24 +252,24 @@ class Judge:
         specification, rows = SYSTEMS[fleet.system].model, catalogue(fleet.system)
         assert specification is not None
         script = name.removeprefix(SCRIPT)
-        found = corpus.replay(fleet, specification, {script: self._scripts[fleet.system][script]}, dialects)
-        new = found.dialects.keys() - dialects.keys()
+        replay = corpus.replay(fleet, specification, {script: self._scripts[fleet.system][script]}, dialects)
+        new = replay.dialects.keys() - dialects.keys()
         dialects.clear()
-        dialects.update(found.dialects)
-        for program in found.broken.values():
+        dialects.update(replay.dialects)
+        for program in replay.broken.values():
             broken = list(program.mismatch.rows) if program.mismatch else []
-            is_must = any(rows[one].level == "MUST" for one in broken if one in rows) or not broken
+            is_must = any(rows[row].level == "MUST" for row in broken if row in rows) or not broken
             yield ("broke down" if _died(program) else "killed" if is_must else "dialect", broken)
         if new:
-            yield "dialect", sorted(one.partition(":")[0] for one in new)
+            yield "dialect", sorted(choice.partition(":")[0] for choice in new)
 
 
 def _of_item(fleet: Fleet, item: str) -> Iterator[tuple[str, list[str]]]:
     results = run_item(fleet, item, seed=1)
-    for outcome, said in (("fail", "killed"), ("warn", "dialect")):
-        broken = sorted(one.requirement for one in results if one.outcome == outcome)
+    for outcome, word in (("fail", "killed"), ("warn", "dialect")):
+        broken = sorted(result.requirement for result in results if result.outcome == outcome)
         if broken:
-            yield said, broken
+            yield word, broken
 
 
 def _kept(bench: str) -> Path:
@@ -288,7 +288,7 @@ def _system(bench: str) -> str:
 def _died(program: Program) -> bool:
     mismatch = program.mismatch
     return mismatch is not None and any(
-        isinstance(one.seen, Refusal) and one.seen.code in DIED for one in mismatch.called
+        isinstance(call.seen, Refusal) and call.seen.code in DIED for call in mismatch.called
     )
 
 

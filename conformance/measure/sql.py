@@ -83,16 +83,16 @@ class SqlToken(_OfSql):
     """A comparison, a connective, an aggregate, a constant."""
 
     def _places(self, text: str) -> Iterator[tuple[int, int, str]]:
-        for found in _TOKEN.finditer(text):
-            yield found.start(), found.end(), _SWAPS[found[0]]
+        for match in _TOKEN.finditer(text):
+            yield match.start(), match.end(), _SWAPS[match[0]]
 
 
 class SqlOrder(_OfSql):
     """An ascending order descends."""
 
     def _places(self, text: str) -> Iterator[tuple[int, int, str]]:
-        for found in _ASCENDING.finditer(text):
-            yield found.end(), found.end(), " DESC"
+        for match in _ASCENDING.finditer(text):
+            yield match.end(), match.end(), " DESC"
 
 
 OPERATORS = {"SqlToken": SqlToken, "SqlOrder": SqlOrder}

@@ -97,11 +97,11 @@ vars(scan)["large"] = lambda scanner, file: file.stat.size > scanner._store.conf
 changed(scan, "Scanner._pending", ("present.add(name)", "odd(self, found, path)\n            present.add(name)"))
 
 
-def odd(scanner: Any, found: Any, path: str) -> None:
+def odd(scanner: Any, status: Any, path: str) -> None:
     """Record it, if it is."""
-    if (event := scan.tree.refusal(found)) not in (None, "hard_link"):
+    if (event := scan.tree.refusal(status)) not in (None, "hard_link"):
         with scanner._store.transaction() as tx:
-            scanner._audit.add(tx, event, path, None, scan.tree.stat_of(found))
+            scanner._audit.add(tx, event, path, None, scan.tree.stat_of(status))
 
 
 vars(scan)["odd"] = odd

@@ -371,7 +371,7 @@ def test_a_strict_parsers_refusal_of_nan_is_the_one_that_the_model_wants(tmp_pat
     try:
         specification = SYSTEMS["worker"].model
         assert specification is not None
-        found = corpus.replay(fleet, specification, corpus.scripts("worker", only=["values"]))
+        replay = corpus.replay(fleet, specification, corpus.scripts("worker", only=["values"]))
     finally:
         fleet.close()
-    assert {name: str(one.mismatch) for name, one in found.broken.items()} == {}
+    assert {name: str(played.mismatch) for name, played in replay.broken.items()} == {}

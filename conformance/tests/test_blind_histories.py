@@ -54,7 +54,7 @@ def test_a_fault_that_was_found_stays_found_and_what_a_sound_bus_may_do_is_valid
 ) -> None:
     """By the same check and kind. A fault that nothing finds yet is told as such, and is no failure."""
     verdicts = run_checks(scan(_written(_changed(line), tmp_path / "history.jsonl")))
-    found = sorted({f"{verdict.check}:{witness.kind}" for verdict in verdicts for witness in verdict.witnesses})
-    assert found == line["found_since"]
-    assert overall(verdicts) == ("invalid" if found else "valid")
-    assert not (found and line["innocent"])
+    kinds = sorted({f"{verdict.check}:{witness.kind}" for verdict in verdicts for witness in verdict.witnesses})
+    assert kinds == line["found_since"]
+    assert overall(verdicts) == ("invalid" if kinds else "valid")
+    assert not (kinds and line["innocent"])

@@ -68,8 +68,8 @@ def test_every_scenario_and_history_check_decides_a_row(system: str) -> None:
 def test_ids_say_their_noun_and_needs_are_known(system: str) -> None:
     """SYSTEM.NOUN.NN, and features that the protocol knows."""
     for row in catalogue(system).values():
-        said, noun, number = row.id.split(".")
-        assert (said, noun) == (system, row.noun)
+        of, noun, number = row.id.split(".")
+        assert (of, noun) == (system, row.noun)
         assert number.isdigit()
         contract = SYSTEMS[system].contract
         assert set(row.needs) <= {*contract.features, *contract.limits, "clock", "blob", "fork", "limit"}

@@ -20,16 +20,16 @@ from busproof.run.runner import run_item
 
 def test_rows_with_the_same_evidence_are_one_cause() -> None:
     """And what shows on the bus alone is not told again for the mixed fleet."""
-    told = [("a", "fail", "x", "bus"), ("b", "fail", "x", "bus"), ("c", "fail", "y", "bus"), ("d", "pass", "", "bus")]
-    told += [("a", "fail", "z", "mixed"), ("e", "fail", "y", "mixed")]
-    rows = [dict(zip(("requirement", "outcome", "why", "fleet"), row, strict=True)) for row in told]
+    seen = [("a", "fail", "x", "bus"), ("b", "fail", "x", "bus"), ("c", "fail", "y", "bus"), ("d", "pass", "", "bus")]
+    seen += [("a", "fail", "z", "mixed"), ("e", "fail", "y", "mixed")]
+    rows = [dict(zip(("requirement", "outcome", "why", "fleet"), row, strict=True)) for row in seen]
     assert [[row["requirement"] for row in cause] for cause in causes(rows)] == [["a", "b"], ["c", "e"]]
 
 
 def test_a_row_that_breaks_in_many_ways_is_told_once() -> None:
     """With the first of them; a row that only another way breaks is in that one's cause."""
-    told = [("a", "x"), ("b", "x"), ("a", "y"), ("c", "y"), ("c", "z")]
-    rows = [{"requirement": name, "outcome": "fail", "why": why, "fleet": "bus"} for name, why in told]
+    pairs = [("a", "x"), ("b", "x"), ("a", "y"), ("c", "y"), ("c", "z")]
+    rows = [{"requirement": name, "outcome": "fail", "why": why, "fleet": "bus"} for name, why in pairs]
     together = by_first_row(causes(rows))
     assert [[[row["requirement"] for row in cause] for cause in alike] for alike in together] == [
         [["a", "b"], ["a", "c"]],
@@ -39,9 +39,9 @@ def test_a_row_that_breaks_in_many_ways_is_told_once() -> None:
 
 def test_a_row_that_is_told_under_anothers_evidence_names_the_script_that_has_its_own() -> None:
     """Once; the first one's row and script are there already."""
-    told = [("a", "1"), ("b", "1"), ("a", "2"), ("c", "2"), ("c", "3")]
+    pairs = [("a", "1"), ("b", "1"), ("a", "2"), ("c", "2"), ("c", "3")]
     rows: list[dict[str, Any]] = [
-        {"requirement": name, "why": f"x\nscript {script} of the corpus; play it again: y"} for name, script in told
+        {"requirement": name, "why": f"x\nscript {script} of the corpus; play it again: y"} for name, script in pairs
     ]
     assert others(rows) == ["b", "c (script 2)"]
 
@@ -81,10 +81,10 @@ def test_calls_that_were_not_answered_in_time_are_one_cause_and_each_row_stays_b
 
 def test_a_row_that_fails_only_in_differences_of_others_is_blocked_by_one() -> None:
     """Not one that also fails where nothing else is more likely, nor the first itself."""
-    told = [("a", "x", 9), ("b", "x", 1), ("c", "x", 3), ("d", "x", 9), ("d", "y", 9)]
+    likelihoods = [("a", "x", 9), ("b", "x", 1), ("c", "x", 3), ("d", "x", 9), ("d", "y", 9)]
     rows = [
         {"requirement": name, "outcome": "fail", "fleet": "bus", "why": name, "cause": cause, "held": held}
-        for name, cause, held in told
+        for name, cause, held in likelihoods
     ]
     outcomes = [(row["requirement"], row["outcome"]) for row in settled(rows)]
     assert outcomes == [("a", "inconclusive"), ("b", "fail"), ("c", "fail"), ("d", "fail"), ("d", "fail")]
@@ -106,8 +106,8 @@ def test_a_known_failure_that_is_blocked_by_another_decides_no_verdict_and_one_t
 
 
 def test_a_choice_beside_a_broken_must_is_not_told_as_one() -> None:
-    told = [("a", "fail", "x", "bus"), ("b", "warn", "x", "bus"), ("c", "warn", "", "bus"), ("d", "warn", "", "mixed")]
-    rows = [dict(zip(("requirement", "outcome", "cause", "fleet"), row, strict=True)) for row in told]
+    seen = [("a", "fail", "x", "bus"), ("b", "warn", "x", "bus"), ("c", "warn", "", "bus"), ("d", "warn", "", "mixed")]
+    rows = [dict(zip(("requirement", "outcome", "cause", "fleet"), row, strict=True)) for row in seen]
     assert [row["requirement"] for row in chosen(rows)] == ["c"]
 
 
@@ -146,6 +146,6 @@ def test_a_mutant_has_fewer_causes_than_scripts_that_it_breaks(warm: Warm) -> No
     finally:
         fleet.close()
     failed = {row["requirement"] for row in rows if row["outcome"] == "fail"}
-    told = [cause for cause in causes(rows) if cause[0]["outcome"] == "fail"]
-    assert {row["requirement"] for cause in told for row in cause} == failed
-    assert len(told) < len({row["why"] for row in rows if row["outcome"] == "fail"})
+    failing = [cause for cause in causes(rows) if cause[0]["outcome"] == "fail"]
+    assert {row["requirement"] for cause in failing for row in cause} == failed
+    assert len(failing) < len({row["why"] for row in rows if row["outcome"] == "fail"})

@@ -228,9 +228,9 @@ def test_the_help_of_each_command_ends_with_an_example_and_tells_buses_where_it_
     parsers = next(action.choices for action in cli._parser()._actions if isinstance(action.choices, dict))
     ours = {name: parser.format_help() for name, parser in parsers.items() if name not in cli._ELSEWHERE}
     assert len(ours) == len(cli._EXAMPLES)
-    for name, told in ours.items():
-        assert f"busproof {name} " in told.partition("for example:")[2] or "busproof completion" in told
-        assert ("\nbuses:" in told) is ("--bus SPEC" in told)
+    for name, text in ours.items():
+        assert f"busproof {name} " in text.partition("for example:")[2] or "busproof completion" in text
+        assert ("\nbuses:" in text) is ("--bus SPEC" in text)
 
 
 def test_a_row_that_is_named_without_its_system_or_slightly_wrong_is_guessed(
@@ -275,14 +275,14 @@ def test_init_writes_an_adapter_that_the_doctor_understands(tmp_path: Path, syst
 def test_init_any_writes_a_session_that_the_reference_answers_so(tmp_path: Path, system: str) -> None:
     """An author of any language can hold a program against it, line by line."""
     assert write_template(system, "any", tmp_path) == 0
-    said = (tmp_path / "wire.txt").read_text().splitlines()
-    asked = [json.loads(line[2:]) for line in said if line.startswith("→ ")]
-    answers = [json.loads(line[2:]) for line in said if line.startswith("← ")]
-    assert [one["id"] for one in asked] == [one["id"] for one in answers]
-    assert [one["method"] for one in asked][:3] == ["hello", "open", "clock.set"]
+    wire = (tmp_path / "wire.txt").read_text().splitlines()
+    asked = [json.loads(line[2:]) for line in wire if line.startswith("→ ")]
+    answers = [json.loads(line[2:]) for line in wire if line.startswith("← ")]
+    assert [line["id"] for line in asked] == [line["id"] for line in answers]
+    assert [line["method"] for line in asked][:3] == ["hello", "open", "clock.set"]
     assert answers[0]["result"]["systems"].count(system) == 1
-    assert [one["error"]["code"] for one in answers if "error" in one][-1] == -32601
-    assert '"claimed": false' not in "".join(said), "what was just shown to its addressee can be claimed"
+    assert [line["error"]["code"] for line in answers if "error" in line][-1] == -32601
+    assert '"claimed": false' not in "".join(wire), "what was just shown to its addressee can be claimed"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -28,10 +28,10 @@ def make(dialects: dict[str, str]) -> Model:
 def answers(method: str, params: dict[str, Any]) -> list[Answer]:
     """The answers of the reference, and of a bus that chose otherwise wherever the model asks."""
     first = make({})
-    told = [first.call("1", 0, method, dict(params), NOW_MS)]
+    ways = [first.call("1", 0, method, dict(params), NOW_MS)]
     for name, options in first.consulted.items():
-        told += [make({name: option}).call("1", 0, method, dict(params), NOW_MS) for option in options[1:]]
-    return told
+        ways += [make({name: option}).call("1", 0, method, dict(params), NOW_MS) for option in options[1:]]
+    return ways
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def answers(method: str, params: dict[str, Any]) -> list[Answer]:
 )
 def test_it_may_be_taken_and_it_may_be_refused(method: str, params: dict[str, Any]) -> None:
     """And a refusal that a bus chose breaks no row: the choice bears no row's name."""
-    told = answers(method, params)
-    assert {answer.refused for answer in told} == {None, "INVALID_ARGUMENT"}
+    ways = answers(method, params)
+    assert {answer.refused for answer in ways} == {None, "INVALID_ARGUMENT"}
     called = Called("1", 0, method, params, NOW_MS, seen=REFUSED)
     history: History = [([called], ())]
     trial = tried(make, history, {})

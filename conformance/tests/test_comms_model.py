@@ -208,14 +208,14 @@ def test_the_bucket_holds_a_hundred_and_gets_ten_a_second() -> None:
     project = Project()
     for _ in range(100):
         project.sent()
-    said: dict[str, Any] = {"from_agent": "a", "to_agent": "b", **NOTE}
-    assert project.answer("send_message", **said).refused == "RATE_LIMITED"
+    arguments: dict[str, Any] = {"from_agent": "a", "to_agent": "b", **NOTE}
+    assert project.answer("send_message", **arguments).refused == "RATE_LIMITED"
     project.now_ms += 99
-    assert project.answer("send_message", **said).refused == "RATE_LIMITED"
+    assert project.answer("send_message", **arguments).refused == "RATE_LIMITED"
     project.now_ms += 1
-    assert project.answer("send_message", **said).refused is None
+    assert project.answer("send_message", **arguments).refused is None
     project.now_ms -= 60_000
-    assert project.answer("send_message", **said).refused == "RATE_LIMITED"
+    assert project.answer("send_message", **arguments).refused == "RATE_LIMITED"
 
 
 def test_a_wrong_order_blames_the_order_and_a_strangers_message_the_route() -> None:

@@ -30,9 +30,9 @@ def test_all_lines_in_any_order_are_what_the_events_say(events: list[Event], of_
 
 @given(st.sampled_from(EVENTS))
 def test_the_event_without_a_line_is_the_one_that_is_named(missing: Event) -> None:
-    found = Trail(EVENTS, [], []).differs([line(event) for event in EVENTS if event != missing], "lines", ())
-    assert found is not None
-    assert f"{missing.kind} by {missing.agent or 'nobody'} at {text_of(missing.at_us)} (m-1)" in found.expected
+    difference = Trail(EVENTS, [], []).differs([line(event) for event in EVENTS if event != missing], "lines", ())
+    assert difference is not None
+    assert f"{missing.kind} by {missing.agent or 'nobody'} at {text_of(missing.at_us)} (m-1)" in difference.expected
 
 
 OTHERS = [{"ts": 1, "event": "theirs"}, "# a comment\n", "5", "{x", " \n", "{}"]
@@ -41,15 +41,15 @@ OTHERS = [{"ts": 1, "event": "theirs"}, "# a comment\n", "5", "{x", " \n", "{}"]
 @pytest.mark.parametrize("gone", [None, *range(4)])
 def test_a_line_of_others_that_is_gone_is_missed_and_one_without_its_end_may_be_continued(gone: int | None) -> None:
     theirs = [OTHERS[0], "# a comment", "5", '{x{"ts": 2}', {}]
-    lines = [*map(line, EVENTS), *(one for n, one in enumerate(theirs) if n != gone)]
-    found = Trail(EVENTS, [], OTHERS).differs(lines, "lines", ())
-    assert (found and found.rows) == (None if gone is None else ("comms.export.08",))
+    lines = [*map(line, EVENTS), *(member for n, member in enumerate(theirs) if n != gone)]
+    difference = Trail(EVENTS, [], OTHERS).differs(lines, "lines", ())
+    assert (difference and difference.rows) == (None if gone is None else ("comms.export.08",))
 
 
 def test_a_surplus_line_is_shown_whole_beside_all_events_of_its_message() -> None:
     extra = {**line(EXPIRED), "again": "yes"}
-    found = Trail(EVENTS, [], []).differs([*map(line, EVENTS), extra], "lines", ())
-    assert found is not None
-    assert found.rows == ("comms.export.03",)
-    assert repr(extra) in found.actual
-    assert all(event.kind in found.expected for event in EVENTS)
+    difference = Trail(EVENTS, [], []).differs([*map(line, EVENTS), extra], "lines", ())
+    assert difference is not None
+    assert difference.rows == ("comms.export.03",)
+    assert repr(extra) in difference.actual
+    assert all(event.kind in difference.expected for event in EVENTS)

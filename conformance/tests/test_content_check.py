@@ -136,10 +136,10 @@ def test_other_content_under_a_key_is_not_accepted(events: Callable[[str], Event
     """It must be refused, but was answered as a repetition."""
     history = events("timeline")
     refused = next(event for event in history if event["type"] == "fail" and event["op"] == "send")
-    told = next(
+    stored = next(
         event["value"] for event in answers(history, "send") if event["value"]["subject"] in refused["value"]["message"]
     )
-    refused.update(type="ok", value=told | {"duplicate": True})
+    refused.update(type="ok", value=stored | {"duplicate": True})
     del refused["code"]
     assert found(history, tmp_path) == {"differs"}
 
@@ -263,8 +263,8 @@ def test_the_same_json_has_one_digest_in_any_language(value: Any) -> None:
 
 
 @given(JSON, JSON)
-def test_other_json_has_another(one: Any, other: Any) -> None:
+def test_other_json_has_another(value: Any, other: Any) -> None:
     """`true` is not 1."""
-    assert (json.dumps(turned(one), sort_keys=True) == json.dumps(turned(other), sort_keys=True)) == (
-        digest(one) == digest(other)
+    assert (json.dumps(turned(value), sort_keys=True) == json.dumps(turned(other), sort_keys=True)) == (
+        digest(value) == digest(other)
     )

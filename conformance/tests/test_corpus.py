@@ -22,25 +22,25 @@ UNDECIDED_MAX = 1  # races that may have gone in too many orders to be judged
 PAIRS_MISSING_MAX = 1  # of all pairs of a system's methods, one after the other on a store; in percent
 
 
-MODELLED = [name for name, one in SYSTEMS.items() if one.model is not None]
+MODELLED = [name for name, entry in SYSTEMS.items() if entry.model is not None]
 
 
 @pytest.mark.parametrize("system", MODELLED)
 def test_the_figures_of_the_corpus_are_of_this_model_and_these_scripts(system: str) -> None:
     """They are measured at night, and after a change of either: tox run -e pages."""
-    told = evidence.record("coverage", system)
+    last = evidence.record("coverage", system)
     specification = SYSTEMS[system].model
     assert specification is not None
-    assert told["of model and scripts"] == corpus.digest(specification), f"the figures of {system} are stale: {RENEW}"
-    assert int(told["scripts"]) == len(corpus.scripts(system))
+    assert last["of model and scripts"] == corpus.digest(specification), f"the figures of {system} are stale: {RENEW}"
+    assert int(last["scripts"]) == len(corpus.scripts(system))
     edges, pairs = len(specification.edges), len(corpus.pairs_possible(specification))
-    assert told["edges"] == f"{edges} of {edges}"
-    branches, _, possible = told["branches"].partition(" of ")
+    assert last["edges"] == f"{edges} of {edges}"
+    branches, _, possible = last["branches"].partition(" of ")
     assert branches == possible
-    pairs_reached, _, possible = told["pairs"].partition(" of ")
+    pairs_reached, _, possible = last["pairs"].partition(" of ")
     assert int(possible) == pairs
     assert pairs - int(pairs_reached) <= pairs * PAIRS_MISSING_MAX / 100
-    assert int(told["races of too many orders, not judged"]) <= UNDECIDED_MAX
+    assert int(last["races of too many orders, not judged"]) <= UNDECIDED_MAX
 
 
 @pytest.mark.nightly
@@ -54,27 +54,27 @@ def test_the_corpus_holds_and_reaches_every_branch_and_edge(system: str, warm: W
     played: list[Program] = []
 
     def playing(fleet: Fleet, steps: list[Step]) -> Callable[[], Program]:
-        def one() -> Program:
+        def once() -> Program:
             played.append(play(fleet, specification, steps, dialects))
             return played[-1]
 
-        return one
+        return once
 
     with contextlib.ExitStack() as stack:
         specs = [warm.spec(reference(system)), *variants]
         fleets = [stack.enter_context(contextlib.closing(Fleet([spec], system=system))) for spec in specs]
         scripts = corpus.scripts(system).items()
-        plays = [(f"{name} {at}", playing(one, steps)) for at, one in enumerate(fleets) for name, steps in scripts]
-        found = corpus.reached(specification, plays)
+        plays = [(f"{name} {at}", playing(fleet, steps)) for at, fleet in enumerate(fleets) for name, steps in scripts]
+        reach = corpus.reached(specification, plays)
     assert [program.mismatch.told() for program in played if program.mismatch] == []
     assert dialects == {}
     of_all = played[: len(scripts)]  # by the reference itself; a variant is not asked for what it does not promise
-    assert sum(one.seen.skipped for one in of_all) < sum(one.seen.calls for one in of_all) / 20
-    assert found.undecided <= UNDECIDED_MAX
-    assert found.missing == []
-    assert set(specification.edges) - found.edges == set()
+    assert sum(program.seen.skipped for program in of_all) < sum(program.seen.calls for program in of_all) / 20
+    assert reach.undecided <= UNDECIDED_MAX
+    assert reach.missing == []
+    assert set(specification.edges) - reach.edges == set()
     possible = corpus.pairs_possible(specification)
-    missing = possible - corpus.pairs_reached(found.pairs)
+    missing = possible - corpus.pairs_reached(reach.pairs)
     assert len(missing) <= len(possible) * PAIRS_MISSING_MAX / 100, missing
 
 
@@ -93,13 +93,13 @@ def test_a_bus_whose_file_nobody_can_read_is_sent_all_but_races_and_looks_into_t
         step.name = "t" if step.method == "topic_create" else f"w{number}"
     with contextlib.closing(Fleet([f"mcp:sh {tmp_path / 'serve.sh'}"], system="topics")) as fleet:
         assert fleet.hello.features == []
-        found = play(fleet, specification, steps)
+        program = play(fleet, specification, steps)
         left_out = play(fleet, specification, waits)
-    assert found.mismatch is None
-    assert {"topics.log.40", "topics.route.13", "topics.cursor.05"} <= found.seen.rows
-    assert "topics.log.44" not in found.seen.rows  # it is read in the file
-    sent = [one for one in steps if one.do == "call" and one.at != "hand"]
-    assert found.seen.calls >= len(sent)
+    assert program.mismatch is None
+    assert {"topics.log.40", "topics.route.13", "topics.cursor.05"} <= program.seen.rows
+    assert "topics.log.44" not in program.seen.rows  # it is read in the file
+    sent = [asked for asked in steps if asked.do == "call" and asked.at != "hand"]
+    assert program.seen.calls >= len(sent)
     assert left_out.mismatch is None
     assert (left_out.seen.calls, left_out.seen.skipped) == (3, 3)
 
@@ -113,19 +113,19 @@ def test_a_bus_that_stumbles_once_is_not_said_to_be_of_two_minds(tmp_path: Path)
         "a": [OPEN, _publish(2**53 + 1), Step("call", 0, "poll", {"agent_id": "ann"}, "1")],
         "b": [OPEN, _publish(1), Step("call", 0, "ack", {"agent_id": "ann", "seq": 1}, "1")],
     }
-    found = _replayed(tmp_path, steps, STUMBLES_ONCE.format(folder=str(tmp_path)))
-    assert list(found.broken) == ["b"]
-    assert list(found.dialects.values()) == ["doubles"]
+    replay = _replayed(tmp_path, steps, STUMBLES_ONCE.format(folder=str(tmp_path)))
+    assert list(replay.broken) == ["b"]
+    assert list(replay.dialects.values()) == ["doubles"]
 
 
 def test_what_no_choice_explains_is_blamed_itself_and_not_the_choice_before(tmp_path: Path) -> None:
     """The same dialect, and a fault behind it in the same script: the rows of the fault fail, and no other."""
     steps = [OPEN, _publish(2**53 + 1), Step("call", 0, "poll", {"agent_id": "ann"}, "1"), ACK]
-    found = _replayed(tmp_path, {"a": steps}, "def stumble():\n    raise Refused('INTERNAL', 'never')")
-    assert list(found.dialects.values()) == ["doubles"]
-    mismatch = found.broken["a"].mismatch
+    replay = _replayed(tmp_path, {"a": steps}, "def stumble():\n    raise Refused('INTERNAL', 'never')")
+    assert list(replay.dialects.values()) == ["doubles"]
+    mismatch = replay.broken["a"].mismatch
     assert mismatch is not None
-    assert [one.method for one in mismatch.called] == ["ack"]
+    assert [called.method for called in mismatch.called] == ["ack"]
 
 
 def _replayed(folder: Path, steps: dict[str, list[Step]], stumbles: str) -> corpus.Replay:

@@ -56,12 +56,12 @@ def test_a_part_that_ends_early_says_how_many_scripts_it_did_not_play(
 ) -> None:
     """Enough had broken: the next faults come to light when these are mended."""
     monkeypatch.setattr(corpus, "ENOUGH", 1)
-    told = []
+    not_played = []
     for bus in (faults("worker")["ack_goes_back"].spec(warm), reference("worker")):
         with contextlib.closing(Fleet([bus], system="worker")) as fleet:
-            told.append(run_item(fleet, "corpus:1of9")[0].not_played)
-    assert 0 < told[0] < len(_scripts_of("worker", "corpus:1of9"))
-    assert told[1] == 0
+            not_played.append(run_item(fleet, "corpus:1of9")[0].not_played)
+    assert 0 < not_played[0] < len(_scripts_of("worker", "corpus:1of9"))
+    assert not_played[1] == 0
 
 
 def test_a_script_that_breaks_another_row_is_not_one_of_those_that_end_the_corpus(
@@ -72,8 +72,8 @@ def test_a_script_that_breaks_another_row_is_not_one_of_those_that_end_the_corpu
     assert specification is not None
     bus = faults("worker")["ack_goes_back"].spec(warm)
     with contextlib.closing(Fleet([bus], system="worker")) as fleet:
-        found = corpus.replay(fleet, specification, _scripts_of("worker", "corpus:1of9"))
-    broken = [program.mismatch.rows for program in found.broken.values() if program.mismatch is not None]
+        replay = corpus.replay(fleet, specification, _scripts_of("worker", "corpus:1of9"))
+    broken = [program.mismatch.rows for program in replay.broken.values() if program.mismatch is not None]
     is_new = [bool(set(rows) - {row for before in broken[:at] for row in before}) for at, rows in enumerate(broken)]
     assert is_new == [True] * (len(broken) - 1) + [False]
 
@@ -83,10 +83,10 @@ def test_the_shortest_script_is_played_first(monkeypatch: pytest.MonkeyPatch, wa
     specification, scripts = SYSTEMS["worker"].model, _scripts_of("worker", "corpus:1of9")
     assert specification is not None
     with contextlib.closing(Fleet([warm.spec(reference("worker"))], system="worker")) as fleet:
-        found = corpus.replay(fleet, specification, scripts)
+        replay = corpus.replay(fleet, specification, scripts)
         shortest = min(sum(1 + step.times * len(step.calls) for step in steps) for steps in scripts.values())
-    assert found.not_played == len(scripts) - 1
-    assert 0 < found.calls <= shortest
+    assert replay.not_played == len(scripts) - 1
+    assert 0 < replay.calls <= shortest
 
 
 def test_what_one_part_does_not_reach_another_decides() -> None:
@@ -118,7 +118,7 @@ def test_a_budget_that_ends_in_the_middle_of_an_item_ends_it(
     with contextlib.closing(Fleet([warm.spec(reference("worker"))], system="worker")) as fleet:
         monkeypatch.setattr(Fleet, "goes_on", spent)
         results = run_item(fleet, item, seed=1)
-    assert {(one.outcome, one.why) for one in results} == {("could-not-run", BUDGET_SPENT)}
+    assert {(row.outcome, row.why) for row in results} == {("could-not-run", BUDGET_SPENT)}
     assert next(asked) == 5
 
 
@@ -154,8 +154,8 @@ def test_what_the_corpus_did_not_ask_of_a_bus_is_told_by_method(capsys: pytest.C
     header = {"system": "worker", "hello": hello, "left_out": (7, result.calls), "not_asked": result.left_out}
     footer = {"counts": {}, "known_failed": [], "verdict": "unknown"}
     terminal.render(Report(header, [], footer))
-    told = " ".join(capsys.readouterr().out.split())
-    assert f"try_claim_task {result.left_out['try_claim_task']}" in told
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"try_claim_task {result.left_out['try_claim_task']}" in out
 
 
 def test_a_row_that_held_in_a_corpus_that_was_cut_short_is_undecided() -> None:

@@ -84,13 +84,13 @@ def found(bus: type[Toy], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> di
     monkeypatch.setattr(sys.modules[__name__], "factory", bus, raising=False)
     monkeypatch.setitem(sys.modules, "toy_mailbox", sys.modules[__name__])
     probes = Probes("py:toy_mailbox", tmp_path, Household(), time.monotonic() + 60)
-    return {told.promise: told for told in probes.run()}
+    return {answer.promise: answer for answer in probes.run()}
 
 
 def test_what_is_kept_each_time_is_proposed_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file can be read as it is."""
-    told = found(Toy, tmp_path, monkeypatch)
-    text = "\n".join(page("toy", list(told.values())))
+    answers_of = found(Toy, tmp_path, monkeypatch)
+    text = "\n".join(page("toy", list(answers_of.values())))
     assert tomllib.loads(text)["promises"] == {
         "ack": True,
         "arrival": True,
@@ -98,24 +98,24 @@ def test_what_is_kept_each_time_is_proposed_and_nothing_else(tmp_path: Path, mon
         "self_delivery": True,
         "durability": "process-crash",
     }
-    assert (told["key"].kept, told["key"].times) == (10, 10)
+    assert (answers_of["key"].kept, answers_of["key"].times) == (10, 10)
 
 
 def test_a_promise_that_is_kept_nine_times_in_ten_is_told_as_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not proposed."""
-    told = found(ForgetsAKey, tmp_path, monkeypatch)["key"]
-    assert next(told.lines()).startswith("# key = true")
-    assert "9 of 10: a send again with its key" in next(told.lines())
+    answer = found(ForgetsAKey, tmp_path, monkeypatch)["key"]
+    assert next(answer.lines()).startswith("# key = true")
+    assert "9 of 10: a send again with its key" in next(answer.lines())
 
 
 def test_a_probe_whose_control_fails_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An ack that clears the inbox is no ack of one message; one key for all sends is no key."""
-    told = found(AcksAll, tmp_path, monkeypatch)["ack"]
-    assert (told.times, told.evidence) == (0, "10 of 10 times a later message was gone, too")
-    told = found(OneKeyForAll, tmp_path, monkeypatch)["key"]
-    assert (told.times, told.evidence) == (0, "a send with another key is the same message, too")
+    answer = found(AcksAll, tmp_path, monkeypatch)["ack"]
+    assert (answer.times, answer.evidence) == (0, "10 of 10 times a later message was gone, too")
+    answer = found(OneKeyForAll, tmp_path, monkeypatch)["key"]
+    assert (answer.times, answer.evidence) == (0, "a send with another key is the same message, too")
 
 
 def test_an_ack_that_takes_earlier_messages_along_is_cumulative(
@@ -128,10 +128,10 @@ def test_an_ack_that_takes_earlier_messages_along_is_cumulative(
 
 def test_the_first_call_that_is_not_answered_is_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was seen before stands."""
-    told = found(Dies, tmp_path, monkeypatch)
-    assert list(told)[-1] == "the rest"
-    assert "nothing more was asked: ack: LOST: gone" in told["the rest"].evidence
-    assert "key" not in told and "consumes" in told
+    answers_of = found(Dies, tmp_path, monkeypatch)
+    assert list(answers_of)[-1] == "the rest"
+    assert "nothing more was asked: ack: LOST: gone" in answers_of["the rest"].evidence
+    assert "key" not in answers_of and "consumes" in answers_of
 
 
 @pytest.mark.parametrize("name", ["cli", "mcp", "http"])
@@ -140,10 +140,10 @@ def test_the_probes_find_what_the_mapped_examples_promise(name: str, tmp_path: P
     file = EXAMPLES / f"mapped_{name}/bus.toml"
     household = Household()
     began = time.monotonic()
-    told = list(Probes(f"toml:{file}", tmp_path, household, began + 60).run())
+    answers_of = list(Probes(f"toml:{file}", tmp_path, household, began + 60).run())
     assert household.end() == []
-    seen = {one.promise for one in told if one.times and one.kept == one.times}
-    asked = {one.promise for one in told if one.times}
+    seen = {answer.promise for answer in answers_of if answer.times and answer.kept == answer.times}
+    asked = {answer.promise for answer in answers_of if answer.times}
     promised = set(declared(load(file))["features"]) - {"unacked"}
     assert promised - seen == set()
     assert seen - promised <= {"arrival", "self_delivery", "durability", "fifo"}

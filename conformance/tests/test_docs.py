@@ -84,8 +84,8 @@ def test_the_steps_of_the_workflow_run(tmp_path: Path) -> None:
 
 
 def test_the_list_of_known_failures_can_be_read(tmp_path: Path) -> None:
-    said = (ROOT / "docs" / "reading-a-report.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^    (\[\[known.*?)\n\n", said, re.MULTILINE | re.DOTALL)[0]
+    page = (ROOT / "docs" / "reading-a-report.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^    (\[\[known.*?)\n\n", page, re.MULTILINE | re.DOTALL)[0]
     path = tmp_path / "known.toml"
     path.write_text(re.sub("^    ", "", listed, flags=re.MULTILINE), encoding="utf-8")
     (entry,) = known.load(path)

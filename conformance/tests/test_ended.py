@@ -38,7 +38,7 @@ def test_who_ends_a_check_ends_all_that_it_started(tmp_path: Path, how: signal.S
         time.sleep(0.05)
     assert marked(mark) >= STARTED
     check.send_signal(how)
-    _, said = check.communicate(timeout=120)
+    _, errors = check.communicate(timeout=120)
     assert still_there(mark) == []
     if how is signal.SIGTERM:
-        assert check.returncode == 2 and "interrupted" in said
+        assert check.returncode == 2 and "interrupted" in errors

@@ -50,8 +50,8 @@ def test_a_call_is_told_if_the_look_after_it_shows_the_difference_and_one_of_man
     look = call("hand", "look")
     look.name = "1.look"
     assert named(told(look, Called("1.look", "hand", "look", {}, 0))) == ["0", "1"]
-    one = Step("call", 0, "publish", {}, "3.7")
-    assert named(told(one, Called("3.7", 0, "publish", {}, 0))) == ["0", "1", "2", "3"]
+    ack = Step("call", 0, "publish", {}, "3.7")
+    assert named(told(ack, Called("3.7", 0, "publish", {}, 0))) == ["0", "1", "2", "3"]
 
 
 def test_a_step_that_was_refused_says_so() -> None:
@@ -66,7 +66,7 @@ def test_each_answer_of_a_race_is_shown_with_its_call(monkeypatch: pytest.Monkey
 
     def play(ctx: Ctx) -> None:
         agents = [ctx.agent(f"a{number}") for number in range(8)]
-        raced(ctx, *(partial(one.call, "publish", message={"type": "t"}) for one in agents))
+        raced(ctx, *(partial(agent.call, "publish", message={"type": "t"}) for agent in agents))
         if is_blamed:
             ctx.blame()
         ctx.expect("worker.route.05", False, "seen")
@@ -80,7 +80,7 @@ def test_each_answer_of_a_race_is_shown_with_its_call(monkeypatch: pytest.Monkey
         fleet.close()
     for shown in (row.events, _last(row.events)):
         answered = [event["process"] for event in shown if event["type"] == "ok"]
-        assert answered and all(("invoke", one) in kinds(shown) for one in answered)
+        assert answered and all(("invoke", process) in kinds(shown) for process in answered)
 
 
 def kinds(events: list[dict[str, Any]]) -> set[tuple[str, int]]:

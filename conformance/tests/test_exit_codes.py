@@ -20,9 +20,9 @@ def run(*argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
 
 
-def is_plain(told: str) -> bool:
+def is_plain(errors: str) -> bool:
     """No traceback, no prose of a library."""
-    return "Traceback" not in told and "pydantic.dev" not in told and told.startswith("busproof: ")
+    return "Traceback" not in errors and "pydantic.dev" not in errors and errors.startswith("busproof: ")
 
 
 @pytest.mark.parametrize("jobs", ["0", "-3", "x", "1.5", "", "100000", "\u0663\u00b2"])
@@ -83,9 +83,9 @@ def test_a_file_that_is_no_history_is_unknown(kind: str, tmp_path: Path, capfd: 
     (tmp_path / "history.jsonl").write_bytes(HISTORIES[kind])
     for command in (["audit", "--engine", "python"], ["verify-report"]):
         assert cli.main([*command, str(tmp_path / "history.jsonl")]) == 2
-        told = capfd.readouterr().err
-        assert is_plain(told) and "a fault of busproof" not in told
-        assert told.count("\n") == 1
+        errors = capfd.readouterr().err
+        assert is_plain(errors) and "a fault of busproof" not in errors
+        assert errors.count("\n") == 1
 
 
 def test_a_fault_of_our_own_is_one_line_and_shows_its_place_if_asked(
@@ -101,10 +101,10 @@ def test_a_fault_of_our_own_is_one_line_and_shows_its_place_if_asked(
         monkeypatch.setattr(f"{module}.main", broken)
     for argv in (["list", "worker"], ["explore"], ["chaos"], ["audit"], ["demo"]):
         assert cli.main(argv) == 2
-        told = capsys.readouterr().err
-        assert told.startswith("busproof: a fault of busproof, nothing is decided: KeyError")
-        assert told.count("\n") == 1
-        assert "\x1b" not in told
+        errors = capsys.readouterr().err
+        assert errors.startswith("busproof: a fault of busproof, nothing is decided: KeyError")
+        assert errors.count("\n") == 1
+        assert "\x1b" not in errors
     monkeypatch.setenv("BUSPROOF_DEBUG", "1")
     assert cli.main(["list", "worker"]) == 2
     assert "Traceback" in capsys.readouterr().err
@@ -128,9 +128,9 @@ def test_a_reference_that_cannot_start_is_told_before_anything_is_judged(
     program = f"exec:{sys.executable} -c \"raise SystemExit('no such package')\""
     monkeypatch.setattr("busproof.run.check.reference", lambda system: program)
     assert cli.main(["check", "worker", "--out", str(tmp_path)]) == 2
-    told = capsys.readouterr().err
-    assert "the reference does not start" in told
-    assert "no such package" in told
+    errors = capsys.readouterr().err
+    assert "the reference does not start" in errors
+    assert "no such package" in errors
 
 
 def test_output_that_nobody_reads_any_more_ends_quietly() -> None:

@@ -52,8 +52,8 @@ def _published(at: int = 0, **message: Any) -> Step:
 def _named(*steps: Step) -> list[Step]:
     for number, step in enumerate(steps):
         step.name = str(number)
-        for letter, one in zip("ab", step.calls, strict=False):
-            one.name = f"{number}{letter}"
+        for letter, part in zip("ab", step.calls, strict=False):
+            part.name = f"{number}{letter}"
     return list(steps)
 
 
@@ -94,8 +94,8 @@ def test_the_reference_answers_as_the_model_says(fleet_of: Callable[..., Fleet])
 
 def test_a_program_is_drawn_alike_from_the_same_seed(fleet_of: Callable[..., Fleet]) -> None:
     fleet = fleet_of()
-    one, other = (invent(fleet, SPECIFICATION, 3, 25) for _ in range(2))
-    assert [script.to_line(step) for step in one.steps] == [script.to_line(step) for step in other.steps]
+    program, other = (invent(fleet, SPECIFICATION, 3, 25) for _ in range(2))
+    assert [script.to_line(step) for step in program.steps] == [script.to_line(step) for step in other.steps]
 
 
 def test_what_differs_is_found_shrunk_and_played_again(fleet_of: Callable[..., Fleet]) -> None:
@@ -178,9 +178,9 @@ def test_the_command_says_what_it_found_and_what_next(
     )
     script.save(path, steps)
     assert main(["explore", "worker", "--bus", bus, "--script", str(path)]) == 1
-    told = capsys.readouterr().out
-    assert "worker.cursor.08 (MUST)" in told
-    assert "updated_at_ms" in told
+    out = capsys.readouterr().out
+    assert "worker.cursor.08 (MUST)" in out
+    assert "updated_at_ms" in out
     assert main(["explore", "worker", "--script", str(tmp_path / "nosuch.jsonl")]) == 2
 
 
@@ -191,9 +191,9 @@ def test_a_choice_that_the_model_does_not_follow_is_told_and_the_search_goes_on(
     bus = faults("timeline")["unknown_timelines_are_empty"].spec()
     asked = ["--seed", "10", "--calls", "1000", "--out", str(tmp_path)]  # of an unknown timeline, sooner or later
     assert main(["explore", "timeline", "--bus", bus, *asked]) == 0
-    told = capsys.readouterr().out
-    assert told.count("timeline.log.29 (RESOLVED)") == 1
-    assert "every other answer is the model's" in told
+    out = capsys.readouterr().out
+    assert out.count("timeline.log.29 (RESOLVED)") == 1
+    assert "every other answer is the model's" in out
 
 
 def test_a_long_chain_of_numbers_is_not_kept_nor_copied() -> None:
@@ -230,8 +230,8 @@ def test_a_call_that_cannot_be_made_beside_one_that_waits_leaves_that_one_judged
     lane = {"$": "create.topic2"}
 
     def stranger(name: str, id_: str) -> Step:
-        said = {"sender": "bob", "content_markdown": id_, "created_at": 1.0, "topic_id": lane, "message_id": id_}
-        return Step("call", "hand", "stranger_sends", said, name)
+        row = {"sender": "bob", "content_markdown": id_, "created_at": 1.0, "topic_id": lane, "message_id": id_}
+        return Step("call", "hand", "stranger_sends", row, name)
 
     waits = Step("call", 0, "sync", {"topic_id": lane, "wait_seconds": 1}, "waits")
     steps = [
@@ -258,9 +258,9 @@ def test_a_script_that_is_played_tells_the_choice_that_explains_its_answers(caps
     assert (
         main(["explore", "relay", "--bus", bus, "--script", str(corpus.FOLDER / "relay" / "over_midnight.jsonl")]) == 0
     )
-    said = capsys.readouterr().out
-    assert "dialect: relay.export.03: of discovery" in said
-    assert "every other answer is the model's" in said
+    out = capsys.readouterr().out
+    assert "dialect: relay.export.03: of discovery" in out
+    assert "every other answer is the model's" in out
 
 
 def test_a_difference_that_needs_earlier_programs_says_so_and_how_to_play_them_all(
@@ -274,9 +274,9 @@ def test_a_difference_that_needs_earlier_programs_says_so_and_how_to_play_them_a
         program = play(fleet, specification, corpus.scripts("relay", only=["over_midnight"])["over_midnight"], {**seen})
         assert program.mismatch is not None
         command._found(fleet, specification, args, program, seen, done=100)
-    said = capsys.readouterr().out
-    assert "Alone it shows nothing: it contradicts what earlier programs showed (relay.export.03: of discovery)" in said
-    assert f"busproof explore relay --retold --seed 7 --calls {100 + program.seen.calls}" in said
+    out = capsys.readouterr().out
+    assert "Alone it shows nothing: it contradicts what earlier programs showed (relay.export.03: of discovery)" in out
+    assert f"busproof explore relay --retold --seed 7 --calls {100 + program.seen.calls}" in out
 
 
 @given(st.lists(st.text(), max_size=4), st.booleans())

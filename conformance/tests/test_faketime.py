@@ -45,7 +45,7 @@ def stranger(folder: Path, changes: dict[str, str]) -> str:
     wanted = NO_CLOCK_SET | changes
     for name in ("adapter.py", "bus.py"):
         text = (MINIMAL / name).read_text()
-        for before in [one for one in wanted if one in text]:
+        for before in [planned for planned in wanted if planned in text]:
             text = text.replace(before, wanted.pop(before))
         (folder / name).write_text(text)
     assert not wanted, "the example changed: nothing was planted"
@@ -172,6 +172,6 @@ def test_a_program_sees_each_millisecond_that_it_is_told() -> None:
 def test_a_sound_server_of_topics_at_the_kit_s_time_breaks_no_row(item: str, partner: list[str]) -> None:
     """Events are looked up at the time that its servers were told, and not at the machine's."""
     with contextlib.closing(Fleet([f"faketime:{reference('topics')}", *partner], system="topics")) as fleet:
-        outcomes = {one.requirement: one.outcome for one in run_item(fleet, item)}
+        outcomes = {result.requirement: result.outcome for result in run_item(fleet, item)}
     assert outcomes
     assert set(outcomes.values()) <= {"pass", "not-applicable"}

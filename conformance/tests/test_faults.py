@@ -132,9 +132,9 @@ def test_there_are_faults_of_programs_that_no_driver_reaches() -> None:
 
 def test_one_fault_is_judged_and_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["run", "worker.lease.leases_never_expire"]) == 0
-    told = capsys.readouterr().out
-    assert "worker.lease.05: fail" in told
-    assert "  alive: " in told
+    out = capsys.readouterr().out
+    assert "worker.lease.05: fail" in out
+    assert "  alive: " in out
 
 
 def test_a_fault_that_lives_is_told_and_its_exit_code_is_1(

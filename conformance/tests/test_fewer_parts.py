@@ -53,9 +53,9 @@ def replayed(fleet: Fleet, scripts: dict[str, list[Step]]) -> corpus.Replay:
     """What the scripts found, and that no answer was wrong."""
     specification = SYSTEMS[fleet.system].model
     assert specification is not None
-    found = corpus.replay(fleet, specification, scripts)
-    assert {name: str(one.mismatch) for name, one in found.broken.items()} == {}
-    return found
+    replay = corpus.replay(fleet, specification, scripts)
+    assert {name: str(program.mismatch) for name, program in replay.broken.items()} == {}
+    return replay
 
 
 KEY = {"type": "request", "timeline": "main", "submission": "s", "agent": "a", "service": "s", "backend": "b"}
@@ -71,9 +71,9 @@ def test_a_plain_call_is_asked_of_a_bus_of_the_core_nouns(tmp_path: Path, system
     """A model also names sentences in passing, on parts that a bus need not have."""
     steps = [Step("open", 0, name="0"), replace(PLAIN[system], name="1")]
     with declaring(tmp_path, system, CONTRACTS[system].profiles["core"], ()) as fleet:
-        found = replayed(fleet, {"plain": steps})
-    assert not found.left_out
-    assert found.calls == 1
+        replay = replayed(fleet, {"plain": steps})
+    assert not replay.left_out
+    assert replay.calls == 1
 
 
 @pytest.mark.parametrize("lacks", ["task_claims", "heartbeats"])
@@ -82,8 +82,8 @@ def test_a_dump_may_hold_anything_where_a_noun_is_not_declared(tmp_path: Path, l
     model = SYSTEMS["worker"].model
     assert model is not None
     for nouns, is_free in ((("log", "cursor"), True), (("log", "cursor", "lease", "presence"), False)):
-        told = model.model(frozenset(nouns), {}, {}).dump()[lacks]
-        assert (differs(told, None, "dump") is None) is is_free
+        rows = model.model(frozenset(nouns), {}, {}).dump()[lacks]
+        assert (differs(rows, None, "dump") is None) is is_free
 
 
 def test_agents_are_listed_in_any_order_and_messages_in_theirs() -> None:
@@ -102,24 +102,24 @@ def test_the_time_of_work_may_be_the_sessions_where_nobody_knows_the_tables(tmp_
     contract = CONTRACTS["timeline"]
     features = tuple(name for name in contract.features if name not in ("sqlite", "nats"))
     with declaring(tmp_path, "timeline", contract.profiles["full"], features) as fleet:
-        found = replayed(fleet, scripts)
-    assert found.dialects["the time of which ack_wait_ms is"] == "the session's"
+        replay = replayed(fleet, scripts)
+    assert replay.dialects["the time of which ack_wait_ms is"] == "the session's"
 
 
 def test_a_bus_without_redrive_is_not_asked_for_it(tmp_path: Path) -> None:
     """A script that goes on with it decides the rows before."""
     nouns = (*CONTRACTS["comms"].profiles["core"], "retry")
     with declaring(tmp_path, "comms", nouns, ("delivery_count", "idempotent_send", "dump")) as fleet:
-        told = {result.requirement: result.outcome for result in run_item(fleet, "retry.broadcast", seed=1)}
-    assert told == {"comms.retry.16": "pass", "comms.retry.17": "pass", "comms.retry.18": "not-applicable"}
+        outcomes = {result.requirement: result.outcome for result in run_item(fleet, "retry.broadcast", seed=1)}
+    assert outcomes == {"comms.retry.16": "pass", "comms.retry.17": "pass", "comms.retry.18": "not-applicable"}
 
 
 def test_a_hand_leaves_alone_a_file_whose_making_was_left_out(tmp_path: Path) -> None:
     """`relay`: a program that writes over it, or takes one of its names away, goes on without."""
     steps = [Step("open", 0, name="0")]
     for number, odd in enumerate(("in_place", "one_name"), 1):
-        one = call("hand", "write", agent="ann", file="1-00000001.msg", data="", mtime_ns=1, odd=odd)
-        steps.append(replace(one, name=f"{number}"))
+        write = call("hand", "write", agent="ann", file="1-00000001.msg", data="", mtime_ns=1, odd=odd)
+        steps.append(replace(write, name=f"{number}"))
     with declaring(tmp_path, "relay", CONTRACTS["relay"].profiles["full"], ("scan", "dump")) as fleet:
-        found = replayed(fleet, {"odd": steps})
-    assert found.left_out == {"write": 2}
+        replay = replayed(fleet, {"odd": steps})
+    assert replay.left_out == {"write": 2}

@@ -24,18 +24,18 @@ def calls(draw: st.DrawFn) -> list[Known]:
     """As they end; no two ends are one."""
     begun = draw(st.lists(st.tuples(*_ARGS, st.sampled_from([Appended, Acked, Read]), st.integers(1, 9)), max_size=60))
     ends = set[int]()
-    found: list[Known] = []
+    facts: list[Known] = []
     for begin, took, outcome, who, kind, seq in begun:
         end = next(end for end in range(begin + took, 10_000) if end not in ends)
         ends.add(end)
         if kind is Appended:
             to = who if seq % 2 else None
-            found.append(Appended("", begin, end, outcome, None, f"m{end}", seq, "x", to, False, None))
+            facts.append(Appended("", begin, end, outcome, None, f"m{end}", seq, "x", to, False, None))
         elif kind is Acked:
-            found.append(Acked("", who, begin, end, outcome, seq, seq))
+            facts.append(Acked("", who, begin, end, outcome, seq, seq))
         else:
-            found.append(Read("", who, begin, end, 0, 9, None, False, None, True))
-    return sorted(found, key=lambda one: one.end)
+            facts.append(Read("", who, begin, end, 0, 9, None, False, None, True))
+    return sorted(facts, key=lambda fact: fact.end)
 
 
 def followed(facts: list[Known]) -> None:
@@ -47,42 +47,42 @@ def followed(facts: list[Known]) -> None:
 @st.composite
 def answers(draw: st.DrawFn) -> list[tuple[Read, list[Delivered]]]:
     """The answers to two readers that poll, or sync and are told their cursor."""
-    found = []
+    reads = []
     seqs = st.sets(st.integers(0, 20), max_size=5).map(sorted)
     for end, (who, rows, after, with_own) in enumerate(
         draw(st.lists(st.tuples(st.sampled_from(READERS), seqs, st.none() | st.integers(0, 20), st.booleans())))
     ):
         read = Read("", who, end, end, len(rows), 9, after, after is not None, None, with_own)
-        found.append((read, [Delivered(end, n, "", seq, "", None, True, None, None) for n, seq in enumerate(rows)]))
-    return found
+        reads.append((read, [Delivered(end, n, "", seq, "", None, True, None, None) for n, seq in enumerate(rows)]))
+    return reads
 
 
 def told(facts: list[Known], before: int, to: tuple[str | None, ...] = ("a", "b", None)) -> Iterator[int]:
     """Seqs that had been told before this event."""
-    for one in facts:
-        if isinstance(one, Appended) and one.outcome == "ok" and one.end < before and one.addressee in to:
-            assert one.seq is not None
-            yield one.seq
+    for fact in facts:
+        if isinstance(fact, Appended) and fact.outcome == "ok" and fact.end < before and fact.addressee in to:
+            assert fact.seq is not None
+            yield fact.seq
 
 
 def acked(facts: list[Known], reader: str, before: int) -> Iterator[int]:
     """The positions that a reader had been told to have acknowledged."""
-    for one in facts:
-        if isinstance(one, Acked) and one.outcome == "ok" and one.reader == reader and one.end < before:
-            yield one.seq
+    for fact in facts:
+        if isinstance(fact, Acked) and fact.outcome == "ok" and fact.reader == reader and fact.end < before:
+            yield fact.seq
 
 
 @given(facts=calls())
 def test_a_fact_knows_the_greatest_that_was_told_before_it_began(facts: list[Known]) -> None:
     """Even if others overlapped with it."""
     followed(facts)
-    for one in facts:
-        if isinstance(one, Appended):
-            assert one.newest == max(told(facts, one.begin), default=None)
+    for fact in facts:
+        if isinstance(fact, Appended):
+            assert fact.newest == max(told(facts, fact.begin), default=None)
             continue
-        assert one.acked == max(acked(facts, one.reader, one.begin), default=None)
-        if isinstance(one, Read):
-            assert one.newest == max(told(facts, one.begin, (None, one.reader)), default=None)
+        assert fact.acked == max(acked(facts, fact.reader, fact.begin), default=None)
+        if isinstance(fact, Read):
+            assert fact.newest == max(told(facts, fact.begin, (None, fact.reader)), default=None)
 
 
 @given(facts=calls())
@@ -91,11 +91,11 @@ def test_of_what_was_long_ago_it_may_know_more_and_never_less(facts: list[Known]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(following, "RAISES_KEPT", 1)
         followed(facts)
-    for one in facts:
-        if isinstance(one, Appended):
-            assert (one.newest or 0) >= max(told(facts, one.begin), default=0)
+    for fact in facts:
+        if isinstance(fact, Appended):
+            assert (fact.newest or 0) >= max(told(facts, fact.begin), default=0)
         else:
-            assert (one.acked or 0) >= max(acked(facts, one.reader, one.begin), default=0)
+            assert (fact.acked or 0) >= max(acked(facts, fact.reader, fact.begin), default=0)
 
 
 def test_a_message_that_is_sent_again_began_with_its_first_attempt() -> None:
@@ -138,8 +138,8 @@ def test_a_release_that_names_its_claim_alone_is_told_the_key_of_that() -> None:
 
     following = Following(frozenset(), names_claims=True)
     calls = [hold("claim", "d1"), hold("release", "d1", is_final=True), hold("release", "d1"), hold("release", "d9")]
-    found = [fact for call in calls for fact in following.of_call([call])]
-    assert [(one.op, one.lane, one.key) for one in found if isinstance(one, Hold)] == [
+    holds = [fact for call in calls for fact in following.of_call([call])]
+    assert [(fact.op, fact.lane, fact.key) for fact in holds if isinstance(fact, Hold)] == [
         ("claim", "consumer 0", "message"),
         ("release", "consumer 0", "message"),
     ]

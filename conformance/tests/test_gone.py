@@ -29,7 +29,7 @@ CHANGE_NO_ROW = {
 def test_each_method_that_changes_a_database_is_asked_where_a_copy_took_its_place(system: str, warm: Warm) -> None:
     """Where the store has all its content, each can change something: none is asked in vain."""
     with closing(Fleet([faults(system)["writes_into_a_removed_file"].spec(warm)], system=system)) as fleet:
-        (told,) = [result.why for result in run_item(fleet, "log.removed", seed=1)]
-    named = re.findall(r"[a-z_]+", told.partition("replaced by its copy: ")[2])
+        (why,) = [result.why for result in run_item(fleet, "log.removed", seed=1)]
+    named = re.findall(r"[a-z_]+", why.partition("replaced by its copy: ")[2])
     known = CONTRACTS[system].methods.keys() - SESSION_METHODS.keys()
-    assert known - set(CHANGE_NO_ROW[system].split()) == known & set(named), told
+    assert known - set(CHANGE_NO_ROW[system].split()) == known & set(named), why

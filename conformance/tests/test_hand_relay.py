@@ -34,11 +34,11 @@ def agent_of(store: Path, environment: dict[str, str]) -> Iterator[subprocess.Po
 
 def parents() -> dict[str, str]:
     """Each process of this machine, and its parent."""
-    found = {}
+    parent_of = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it has ended
-            found[path.parent.name] = path.read_text().rpartition(")")[2].split()[1]
-    return found
+            parent_of[path.parent.name] = path.read_text().rpartition(")")[2].split()[1]
+    return parent_of
 
 
 def test_a_process_that_was_not_started_for_this_folder_is_left_alone(tmp_path: Path) -> None:

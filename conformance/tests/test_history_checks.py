@@ -56,7 +56,7 @@ def test_whom_a_message_is_for_is_known_from_its_sending(recorded: Callable[[str
     """It is the one that the final state tells."""
     facts = extract(read(recorded("worker")), SYSTEMS["worker"].facts)
     stored = {row.id: row.addressee for row in facts.stored}
-    sent = {one.id: one.addressee for one in facts.appended if one.outcome == "ok" and one.id in stored}
+    sent = {fact.id: fact.addressee for fact in facts.appended if fact.outcome == "ok" and fact.id in stored}
     assert sent == {id_: stored[id_] for id_ in sent}
     assert {None} < set(sent.values())
 
@@ -70,19 +70,19 @@ def archived(tmp_path: Path, *, leaves_out: int | None = None) -> list[tuple[str
     (tmp_path / "store").mkdir()
     with contextlib.closing(Fleet([reference("worker")], system="worker")) as fleet:
         recorder = Recorder(path, run="r", system="worker")
-        one = Session(fleet.door(0, tmp_path / "store", {}), recorder, process=0, agent="alice")
+        session = Session(fleet.door(0, tmp_path / "store", {}), recorder, process=0, agent="alice")
         for n in range(4):
-            one.call("publish", message={"id": f"m{n}", "type": "note", "to": "bob" if n < 2 else None})
+            session.call("publish", message={"id": f"m{n}", "type": "note", "to": "bob" if n < 2 else None})
         if leaves_out is not None:
-            one.call("ack", agent_id="carol", seq=0)
-        one.call("poll", agent_id="bob")
-        one.call("ack", agent_id="bob", seq=4)
-        one.call("archive")
-        one.call("publish", message={"id": "m4", "type": "note"})
+            session.call("ack", agent_id="carol", seq=0)
+        session.call("poll", agent_id="bob")
+        session.call("ack", agent_id="bob", seq=4)
+        session.call("archive")
+        session.call("publish", message={"id": "m4", "type": "note"})
         for agent in ("bob", "newcomer", "carol"):
-            one.call("poll", agent_id=agent)
-        one.call("dump")
-        fleet.give_back(one.door, retired=False)
+            session.call("poll", agent_id=agent)
+        session.call("dump")
+        fleet.give_back(session.door, retired=False)
         recorder.close()
     events = list(read(path))
     if leaves_out is not None:
@@ -122,7 +122,7 @@ Change = Callable[[Facts], Facts]
 
 def appended(facts: Facts, **changes: object) -> Facts:
     """The first acknowledged message once more, with changes."""
-    first = next(one for one in facts.appended if one.outcome == "ok")
+    first = next(fact for fact in facts.appended if fact.outcome == "ok")
     return replace(facts, appended=[*facts.appended, replace(first, **changes)])
 
 
@@ -144,11 +144,11 @@ def row(id_: str) -> Stored:
 def polled(facts: Facts, reader: str, *rows: tuple[int, str | None], begin: int = LAST - 1) -> Facts:
     """One more poll, with (seq, addressee)."""
     read_ = Read("", reader, begin, begin + 1, len(rows), 9, None, False, None, True)
-    got = [
+    shown = [
         Delivered(read_.end, place, None, seq, None, addressee, True, None, None)
         for place, (seq, addressee) in enumerate(rows)
     ]
-    return replace(facts, reads=[*facts.reads, read_], delivered=[*facts.delivered, *got])
+    return replace(facts, reads=[*facts.reads, read_], delivered=[*facts.delivered, *shown])
 
 
 def delivered(facts: Facts, **changes: object) -> Facts:
@@ -199,12 +199,12 @@ WORKER_FAULTS: dict[str, Change] = {
 
 def _least_tried(facts: Facts) -> Stored:
     """The message that was claimed, and failed, the fewest times."""
-    tried = Counter(one.key for one in [*facts.holds, *facts.failed, *facts.redriven])
-    return min(facts.stored, key=lambda one: tried[one.id])
+    tried = Counter(fact.key for fact in [*facts.holds, *facts.failed, *facts.redriven])
+    return min(facts.stored, key=lambda kept: tried[kept.id])
 
 
 COMMS_FAULTS: dict[str, Change] = {
-    "lost": lambda f: replace(f, stored=[one for one in f.stored if one.id != f.appended[0].id]),
+    "lost": lambda f: replace(f, stored=[kept for kept in f.stored if kept.id != f.appended[0].id]),
     "phantom": lambda f: replace(f, stored=[*f.stored, row("nobody's")]),
     "refused_but_stored": lambda f: replace(
         f, appended=[*f.appended, attempt(2, "fail", "no")], stored=[*f.stored, row("no")]
@@ -215,20 +215,20 @@ COMMS_FAULTS: dict[str, Change] = {
     "misreceived": lambda f: delivered(f, addressee="another"),
     "channel_not_asked": lambda f: delivered(f, is_asked=False),
     "over_limit": lambda f: replace(f, reads=[replace(f.reads[0], limit=-1), *f.reads[1:]]),
-    "out_of_order": lambda f: replace(f, delivered=[replace(one, priority=one.place) for one in f.delivered]),
+    "out_of_order": lambda f: replace(f, delivered=[replace(kept, priority=kept.place) for kept in f.delivered]),
     "overlap": lambda f: replace(f, holds=[*f.holds, *(replace(h, begin=LAST, end=LAST + 1) for h in _claims(f))]),
     "claimed_by_another": lambda f: replace(f, holds=[replace(h, holder="x", lane="x") for h in f.holds]),
     "claimed_after_done": lambda f: replace(f, holds=[*f.holds, *(replace(h, begin=LAST) for h in _claims(f))]),
     "released_not_held": lambda f: replace(f, holds=[h for h in f.holds if h not in _claims(f)]),
     "buried_too_early": lambda f: replace(f, stored=[*f.stored, replace(_least_tried(f), is_dead=True)]),
-    "not_buried": lambda f: replace(f, stored=[one for one in f.stored if not one.is_dead]),
+    "not_buried": lambda f: replace(f, stored=[kept for kept in f.stored if not kept.is_dead]),
 }
 TOPICS_FAULTS: dict[str, Change] = {
     "gap": lambda f: stored(f, seq=FAR),
     "row_doubled": lambda f: replace(f, stored=[*f.stored, replace(f.stored[0], id="another")]),
     "phantom": lambda f: replace(f, stored=[*f.stored, replace(f.stored[0], name=None, id="nobody's", seq=FAR)]),
     "delivered_otherwise": lambda f: delivered(f, id="another"),
-    "own_message": lambda f: delivered(f, sender=next(one.reader for one in f.reads if one.end == f.delivered[0].end)),
+    "own_message": lambda f: delivered(f, sender=next(r.reader for r in f.reads if r.end == f.delivered[0].end)),
     "redelivered": lambda f: delivered(f, seq=-1),
     "cursor_beyond": lambda f: replace(f, reads=[replace(f.reads[0], after=FAR), *f.reads[1:]]),
     "cursor_moved": lambda f: replace(f, reads=[replace(r, after=0) if not r.is_moving else r for r in f.reads]),
@@ -252,8 +252,8 @@ def test_a_left_out_message_is_found(recorded: Callable[[str], Path]) -> None:
     """Any message out of the middle of any poll, and of any sync."""
     for system in ("worker", "topics"):
         facts = extract(read(recorded(system)), SYSTEMS[system].facts)
-        end = next(one.end for one in facts.reads if one.rows > 2)
-        left = [one for one in facts.delivered if (one.end, one.place) != (end, 1)]
+        end = next(fact.end for fact in facts.reads if fact.rows > 2)
+        left = [kept for kept in facts.delivered if (kept.end, kept.place) != (end, 1)]
         assert "skipped" in kinds(system, replace(facts, delivered=left))
 
 
@@ -311,8 +311,8 @@ def test_an_ack_cannot_be_answered_with_what_is_asked_for_later() -> None:
 def test_a_message_that_nobody_sent_is_named() -> None:
     """By its id: of a bus that numbers nothing, there is no other way to find it."""
     facts = Facts(stored=[row("nobody's")], about=[About(True, 9, None)])
-    found = [one.why for check in SYSTEMS["comms"].checks.values() for one in check(facts).witnesses]
-    assert any(why.endswith(": nobody's") for why in found)
+    reasons = [witness.why for check in SYSTEMS["comms"].checks.values() for witness in check(facts).witnesses]
+    assert any(why.endswith(": nobody's") for why in reasons)
 
 
 @given(st.permutations(range(6)), st.data())
@@ -324,16 +324,16 @@ def test_appends_that_overlap_in_time_may_get_any_seq(order: list[int], data: st
 
 
 @given(st.permutations(range(5)), st.permutations(range(5)))
-def test_appends_one_after_the_other_must_rise_in_each_lane(one: list[int], other: list[int]) -> None:
+def test_appends_one_after_the_other_must_rise_in_each_lane(seqs: list[int], other: list[int]) -> None:
     """Valid exactly if the seqs of each lane are in order; lanes know nothing of each other."""
-    lanes = {"north": one, "south": other}
+    lanes = {"north": seqs, "south": other}
     sent = [
         replace(attempt(4 * n + 2, "ok", f"{lane}{n}", seq), lane=lane)
         for lane, order in lanes.items()
         for n, seq in enumerate(order)
     ]
     verdict = SYSTEMS["worker"].checks["order"](Facts(appended=sent))
-    assert (verdict.verdict == "valid") == (one == sorted(one) and other == sorted(other))
+    assert (verdict.verdict == "valid") == (seqs == sorted(seqs) and other == sorted(other))
 
 
 # -- syncs whose answer was lost
@@ -347,9 +347,9 @@ def _synced(*steps: tuple[list[int], int] | None) -> Facts:
         if step is None:
             facts.add(Jump("t", "alice", begin, NEVER, None, is_back=False))
             continue
-        got, after = step
-        facts.add(Read("t", "alice", begin, end, len(got), 20, after, True, None, False))
-        facts.add(*[Delivered(end, i, f"m{seq}", seq, "bob", None, True, None, None) for i, seq in enumerate(got)])
+        seqs, after = step
+        facts.add(Read("t", "alice", begin, end, len(seqs), 20, after, True, None, False))
+        facts.add(*[Delivered(end, i, f"m{seq}", seq, "bob", None, True, None, None) for i, seq in enumerate(seqs)])
     facts.add(*[Stored("t", None, f"m{seq}", seq, "bob", None, False, False) for seq in range(1, 11)])
     return facts
 
@@ -368,9 +368,9 @@ def _synced(*steps: tuple[list[int], int] | None) -> Facts:
 )
 def test_a_lost_answer_explains_one_gap_and_the_reader_is_followed_on(facts: Facts, skipped: set[int]) -> None:
     """A lost sync may still happen at any time, but once."""
-    found = SYSTEMS["topics"].checks["syncs"](facts).witnesses
-    assert {witness.a for witness in found if witness.kind == "skipped"} == skipped
-    assert {witness.kind for witness in found} <= {"skipped"}
+    witnesses = SYSTEMS["topics"].checks["syncs"](facts).witnesses
+    assert {witness.a for witness in witnesses if witness.kind == "skipped"} == skipped
+    assert {witness.kind for witness in witnesses} <= {"skipped"}
 
 
 def test_a_reset_is_followed_from_where_it_led_and_ends_that_if_its_answer_is_lost() -> None:
@@ -388,15 +388,15 @@ def test_an_ack_behind_the_cursor_leaves_it_or_puts_it_back_as_the_bus_chose(aft
     """B5. The next messages follow from there; the cursor may be nowhere else."""
     facts = _synced(([1, 2, 3, 4], 4), ([], after), (list(range(after + 1, 11)), 10))
     facts.reads[1] = replace(facts.reads[1], is_moving=False, ack_through=2)
-    found = SYSTEMS["topics"].checks["syncs"](facts).witnesses
-    assert {witness.kind for witness in found} == ({"cursor_moved"} if is_wrong else set())
+    witnesses = SYSTEMS["topics"].checks["syncs"](facts).witnesses
+    assert {witness.kind for witness in witnesses} == ({"cursor_moved"} if is_wrong else set())
 
 
 def test_whether_a_claim_that_ran_out_is_a_failure_is_the_bus_s_choice() -> None:
     """C20. Two failures and a claim that nobody completed may bury a message; two failures alone may not."""
     claims = [Hold("b", n, n + 1, "ok", "claim", "x", "b", True, n, n, n, n, False) for n in (10, 20, 30)]
-    ends = [replace(one, op="release", begin=one.begin + 5, end=one.end + 5) for one in claims[:2]]
-    failed = [Failed("b", "x", one.begin, True) for one in ends]
+    ends = [replace(claim, op="release", begin=claim.begin + 5, end=claim.end + 5) for claim in claims[:2]]
+    failed = [Failed("b", "x", end.begin, True) for end in ends]
     buried = Facts(
         appended=[replace(attempt(2, "ok", "x"), addressee="b")],
         stored=[replace(row("x"), is_dead=True)],
@@ -408,7 +408,7 @@ def test_whether_a_claim_that_ran_out_is_a_failure_is_the_bus_s_choice() -> None
     assert check(buried).witnesses == []
     assert check(replace(buried, stored=[])).witnesses == []
     hurried = check(replace(buried, holds=[*claims[:2], *ends])).witnesses
-    assert {one.kind for one in hurried} == {"buried_too_early"}
+    assert {witness.kind for witness in hurried} == {"buried_too_early"}
 
 
 def test_positions_of_a_reader_that_jumped_are_not_judged() -> None:
@@ -437,9 +437,9 @@ def test_the_same_seed_draws_the_same_plan() -> None:
 
 def untold(facts: Facts, begin: int, seq: int) -> set[str]:
     """The verdict with one more send, which nobody answered and which stands there in the end."""
-    one = replace(attempt(NEVER, "info", "unanswered"), begin=begin)
+    send = replace(attempt(NEVER, "info", "unanswered"), begin=begin)
     rows = [*facts.stored, replace(row("unanswered"), seq=seq)]
-    return {w.kind for w in order.check(replace(facts, appended=[*facts.appended, one], stored=rows)).witnesses}
+    return {w.kind for w in order.check(replace(facts, appended=[*facts.appended, send], stored=rows)).witnesses}
 
 
 def test_an_unanswered_send_stands_above_what_had_returned_before_it_began(recorded: Callable[[str], Path]) -> None:

@@ -17,9 +17,9 @@ def recorded(path: Path, *, publishes: int = 3) -> list[str]:
     """A small history of `worker`, with a final state; its lines."""
     with closing(Recorder(path, run="r", system="worker")) as recorder:
         for number in range(1, publishes + 1):
-            told = {"process": 1, "op": "publish", "agent": "ada"}
-            recorder.record("invoke", **told, value={"message": {"id": f"m{number}"}})
-            recorder.record("ok", **told, value={"id": f"m{number}", "seq": number})
+            call = {"process": 1, "op": "publish", "agent": "ada"}
+            recorder.record("invoke", **call, value={"message": {"id": f"m{number}"}})
+            recorder.record("ok", **call, value={"id": f"m{number}", "seq": number})
         rows = [{"seq": n, "id": f"m{n}", "to_agent": None, "type": "note"} for n in range(1, publishes + 1)]
         recorder.record("invoke", process=1, op="dump")
         recorder.record("ok", process=1, op="dump", value={"messages": rows, "cursors": [], "integrity": "ok"})

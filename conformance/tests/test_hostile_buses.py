@@ -174,11 +174,11 @@ def still_there(mark: str) -> list[str]:
     deadline = time.monotonic() + AFTER_ALL_S
     while (left := [path for path in Path("/proc").glob("[0-9]*") if has(path, mark)]) and time.monotonic() < deadline:
         time.sleep(0.05)
-    found = []
+    commands = []
     for path in left:
-        found.append((path / "cmdline").read_bytes().decode(errors="replace"))
+        commands.append((path / "cmdline").read_bytes().decode(errors="replace"))
         os.kill(int(path.name), signal.SIGKILL)
-    return found
+    return commands
 
 
 def has(process: Path, mark: str) -> bool:
@@ -237,20 +237,20 @@ class Trial:
         """Expect this exit code (of this scheme), no traceback, and nothing left; return it and the output."""
         system, module, item = ITEM[scheme]
         code = self.check(system, scheme, program.replace("MODULE", repr(module)), item, *items, **how)
-        told = self.capfd.readouterr()
-        assert code == (expected if isinstance(expected, int) else expected[scheme]), told
-        assert "Traceback" not in told.out + told.err
-        assert "\x1b" not in told.out + told.err
-        assert "\nVALID" not in told.out or code == 0
+        output = self.capfd.readouterr()
+        assert code == (expected if isinstance(expected, int) else expected[scheme]), output
+        assert "Traceback" not in output.out + output.err
+        assert "\x1b" not in output.out + output.err
+        assert "\nVALID" not in output.out or code == 0
         assert still_there(self.mark) == []
-        return code, told.err
+        return code, output.err
 
     def assert_decides_nothing(self, scheme: str, program: str) -> None:
         """Exit 2, and one fault, in words, with nothing that acts on a terminal."""
-        _, told = self.ended(2, scheme, program, patience=0.05)
-        assert "busproof doctor" in told
-        assert "a fault of busproof" not in told
-        assert told.replace("\n", "").isprintable()
+        _, errors = self.ended(2, scheme, program, patience=0.05)
+        assert "busproof doctor" in errors
+        assert "a fault of busproof" not in errors
+        assert errors.replace("\n", "").isprintable()
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ def called(at: int | str, method: str, seen: object = None) -> Called:
 def events(*groups: list[Called], differs: Called) -> list[tuple[object, str, str]]:
     """Process, type and operation of each event; `!` behind what differs."""
     program = Program(0, history=[(calls, ()) for calls in groups])
-    found = events_of(program, Mismatch(call(0, "poll"), [differs], Difference("reply", "a", "b"), []))
-    assert [event["index"] for event in found] == [*range(len(found))]
-    return [(event["process"], event["type"], event["op"] + "!" * event.get("differs", False)) for event in found]
+    shown = events_of(program, Mismatch(call(0, "poll"), [differs], Difference("reply", "a", "b"), []))
+    assert [event["index"] for event in shown] == [*range(len(shown))]
+    return [(event["process"], event["type"], event["op"] + "!" * event.get("differs", False)) for event in shown]
 
 
 def test_calls_that_raced_overlap_and_the_hands_come_inside_them() -> None:
@@ -37,6 +37,6 @@ def test_calls_that_raced_overlap_and_the_hands_come_inside_them() -> None:
 def test_what_came_after_a_choice_and_what_came_long_before_it_are_left_out() -> None:
     """A bus that chose otherwise is followed: its program goes on."""
     before, chose = [called(0, f"before{n}") for n in range(CALLS_SHOWN)], called(0, "publish", Refusal("LOST", False))
-    told = events(*([one] for one in before), [chose], [called(0, "after")], differs=chose)
-    assert [op for _, kind, op in told if kind == "invoke"] == [*(one.method for one in before[1:]), "publish"]
-    assert told[-1] == (0, "info", "publish!")
+    shown = events(*([earlier] for earlier in before), [chose], [called(0, "after")], differs=chose)
+    assert [op for _, kind, op in shown if kind == "invoke"] == [*(earlier.method for earlier in before[1:]), "publish"]
+    assert shown[-1] == (0, "info", "publish!")

@@ -23,8 +23,8 @@ def hold(op: str, holder: str, begin: int, at_ms: int, granted: bool | None = Tr
     """One operation on the one task, begun at an event and at a time of the bus; it ends with the next event."""
     until_ms = at_ms + LEASE_MS if granted and op != "release" else None
     outcome = "info" if granted is None else "ok"
-    told = Hold("", begin, begin + 1, outcome, op, "t", holder, granted, None, until_ms, at_ms, at_ms, False)
-    return replace(told, **more)  # type: ignore[arg-type]
+    plain = Hold("", begin, begin + 1, outcome, op, "t", holder, granted, None, until_ms, at_ms, at_ms, False)
+    return replace(plain, **more)  # type: ignore[arg-type]
 
 
 def kinds(*holds: Hold) -> set[str]:
@@ -261,9 +261,9 @@ class Hasty(Bus):
 @pytest.mark.parametrize(("bus", "kind"), [(Endless, "refused_though_free"), (Hasty, "overlap")])
 def test_leases_that_never_run_out_or_run_out_early_are_found(bus: type[Bus], kind: str) -> None:
     """By what both kinds of bus tell their agents; most runs show it, and none shows another fault."""
-    found = [kinds(*bus(random.Random(seed)).run(60)) for seed in range(40)]
-    assert set().union(*found) <= {kind, "renewed_after_retake", "released_after_retake"}
-    assert sum(kind in kinds_ for kinds_ in found) > 10
+    kinds_seen = [kinds(*bus(random.Random(seed)).run(60)) for seed in range(40)]
+    assert set().union(*kinds_seen) <= {kind, "renewed_after_retake", "released_after_retake"}
+    assert sum(kind in kinds_ for kinds_ in kinds_seen) > 10
 
 
 CUT_SHORT = hold("renew", "a", 5, 100 - LEASE_MS)  # by a clock that was set back: a lease is now + its length

@@ -57,9 +57,9 @@ def test_a_file_tells_who_wrote_it(tmp_path: Path) -> None:
 def test_a_file_of_a_faulty_version_is_warned_of(tmp_path: Path) -> None:
     """By its name, whatever SQLite this Python has; one of a repaired version is not."""
     old, new = written(tmp_path / "old.db", 3_051_002), written(tmp_path / "new.db", 3_051_003)
-    told = list(library.warnings([old, new]))
-    assert any(text.startswith("old.db was last written by SQLite 3.51.2, which has the WAL-reset") for text in told)
-    assert not any("3.51.3," in text for text in told)
+    texts = list(library.warnings([old, new]))
+    assert any(text.startswith("old.db was last written by SQLite 3.51.2, which has the WAL-reset") for text in texts)
+    assert not any("3.51.3," in text for text in texts)
 
 
 def test_where_nothing_is_kept_in_sqlite_nobody_is_warned(tmp_path: Path) -> None:
@@ -71,5 +71,5 @@ def test_where_nothing_is_kept_in_sqlite_nobody_is_warned(tmp_path: Path) -> Non
 def test_doctor_warns_of_what_an_adapter_writes_with(capsys: pytest.CaptureFixture[str]) -> None:
     """The reference writes with the SQLite of this Python."""
     assert examine(reference("worker"), "worker") == 0
-    said = capsys.readouterr().out
-    assert ("WAL-reset" in said) == resets_wrongly(sqlite3.sqlite_version_info[:3])
+    out = capsys.readouterr().out
+    assert ("WAL-reset" in out) == resets_wrongly(sqlite3.sqlite_version_info[:3])

@@ -23,11 +23,11 @@ from busproof.systems import SYSTEMS
 
 def part(folder: Path, name: str, *rows: tuple[str, str]) -> None:
     """An item's rows, as a worker leaves them."""
-    told = [
+    results = [
         {"requirement": row, "outcome": outcome, "why": "it\x1b[2J was\nso", "fleet": name.partition("-")[0]}
         for row, outcome in rows
     ]
-    (folder / f"{name}.json").write_text(json.dumps(told))
+    (folder / f"{name}.json").write_text(json.dumps(results))
 
 
 def test_who_asks_for_one_row_of_the_corpus_hears_that_not_all_scripts_are_played() -> None:
@@ -69,11 +69,11 @@ def test_a_terminal_shows_how_far_it_is(tmp_path: Path) -> None:
     with os.fdopen(writer, "w") as terminal, Live(tmp_path, ["bus-a", "bus-b"], out=terminal) as live:
         part(tmp_path, "bus-a", ("worker.log.02", "fail"))
         live.look()
-        told = ""
-        while "1 of 2 items, 0 rows pass, 1 fail" not in told:  # it is drawn twelve times a second
-            told += os.read(reader, 65536).decode()
+        drawn = ""
+        while "1 of 2 items, 0 rows pass, 1 fail" not in drawn:  # it is drawn twelve times a second
+            drawn += os.read(reader, 65536).decode()
     os.close(reader)
-    assert "fail worker.log.02: it\\x1b[2J was so" in told
+    assert "fail worker.log.02: it\\x1b[2J was so" in drawn
 
 
 def test_what_takes_long_is_said_to_and_no_time_is_promised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,9 +94,9 @@ def test_what_the_budget_does_not_reach_is_could_not_run(tmp_path: Path, capsys:
     """Exit 2: a row that did not run is never green. JSON on stdout holds the counts, and nothing else is there."""
     argv = ["check", "worker", "--only", "route.broadcast_reaches_all", "--mixed-with", "none", "--out", str(tmp_path)]
     assert cli.main([*argv, "--budget", "0s", "--json"]) == 2
-    told = json.loads(capsys.readouterr().out)
-    assert told["verdict"] == "unknown" and set(told["counts"]) == {"could-not-run"}
-    rows = [json.loads(line) for line in Path(told["report"]).read_text().splitlines()][1:-1]
+    report = json.loads(capsys.readouterr().out)
+    assert report["verdict"] == "unknown" and set(report["counts"]) == {"could-not-run"}
+    rows = [json.loads(line) for line in Path(report["report"]).read_text().splitlines()][1:-1]
     assert {row["why"] for row in rows} == {"the time of --budget was over before it was decided"}
 
 
@@ -114,9 +114,9 @@ def test_what_is_no_budget_is_refused(text: str) -> None:
 def test_a_row_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     """Its demand, its checks, a bus that breaks it, how to run it; an unknown id is 2 and one line."""
     assert cli.main(["explain", "worker.lease.12"]) == 0
-    told = capsys.readouterr().out
+    out = capsys.readouterr().out
     for words in ("renew is refused once retaken", "W9", "anyone_renews", "--only worker.lease.12"):
-        assert words in told
+        assert words in out
     assert cli.main(["explain", "worker.lease.12", "x", "comms.lease.01"]) == 2
     assert "comms.lease.01  MUST" in capsys.readouterr().out
     assert cli.main(["explain", "worker.lease.99"]) == cli.main(["explain", "x"]) == 2

@@ -75,7 +75,7 @@ def test_a_sound_bus_that_declares_the_least_passes_its_row_of_loss(tmp_path: Pa
     """Nothing is not applicable there, and nothing is inconclusive."""
     rows = {row.id for row in catalogue(system).values() if row.check == "history.durable"}
     with declaring(tmp_path, system, CONTRACTS[system].profiles["core"], ()) as fleet:
-        outcomes = {one.requirement: one.outcome for one in run_item(fleet, HISTORY, seed=1)}
+        outcomes = {result.requirement: result.outcome for result in run_item(fleet, HISTORY, seed=1)}
     assert {row: outcomes[row] for row in rows} == dict.fromkeys(rows, "pass")
 
 
@@ -84,9 +84,9 @@ def test_loss_is_undecided_where_nobody_reads_to_the_end(tmp_path: Path) -> None
     with declaring(tmp_path, "worker", ("log", "cursor", "route"), ()) as fleet:
         facts = extract(read(play(fleet, seed=1, calls=200, into=tmp_path / "history.jsonl")), SYSTEMS["worker"].facts)
     assert durable.check(facts).verdict == "valid"
-    missed = next(one.id for one in facts.appended if one.outcome == "ok" and one.addressee == "bob")
-    facts.delivered = [one for one in facts.delivered if one.id != missed]
-    assert {one.kind for one in durable.check(facts).witnesses} == {"never_shown"}
-    facts.reads = [replace(one, is_all=False) for one in facts.reads]
+    missed = next(fact.id for fact in facts.appended if fact.outcome == "ok" and fact.addressee == "bob")
+    facts.delivered = [fact for fact in facts.delivered if fact.id != missed]
+    assert {witness.kind for witness in durable.check(facts).witnesses} == {"never_shown"}
+    facts.reads = [replace(fact, is_all=False) for fact in facts.reads]
     assert durable.check(facts).verdict == "unknown"
     assert "bob was not seen to read to the end" in durable.check(facts).reason

@@ -28,16 +28,16 @@ def answer(**more: Any) -> Any:
 def test_long_texts_are_cut_inside_the_values() -> None:
     params = {"payload": {"text": "x" * 1000, "list": list(range(100))}, "ttl_seconds": 2**31}
     called = Called("1", 0, "send_message", params, NOW_MS, seen={})
-    told = Mismatch(call(0, "send_message", params), [called], Difference("reply", "a", "b"), ["a refusal"]).told()
-    assert '"ttl_seconds": 2147483648' in told and "(1,000 characters)" in told and "(100 members)" in told
+    text = Mismatch(call(0, "send_message", params), [called], Difference("reply", "a", "b"), ["a refusal"]).told()
+    assert '"ttl_seconds": 2147483648' in text and "(1,000 characters)" in text and "(100 members)" in text
     assert shortened({"short": ["x" * 80, 1]}) == {"short": ["x" * 80, 1]}
 
 
 def test_what_a_bus_says_makes_no_line_of_its_own() -> None:
     seen = Refusal("X", definite=True, message="so\nVALID")
     called = Called("1", 0, "dump", {}, NOW_MS, seen=seen)
-    told = Mismatch(call(0, "dump", {}), [called], Difference("reply", "a", str(seen)), ["a\nb"]).told()
-    assert len(told.split("\n")) == 4
+    text = Mismatch(call(0, "dump", {}), [called], Difference("reply", "a", str(seen)), ["a\nb"]).told()
+    assert len(text.split("\n")) == 4
 
 
 def test_a_call_without_an_answer_says_first_what_happened() -> None:
@@ -72,9 +72,9 @@ def test_the_state_that_is_told_is_the_one_before_the_call() -> None:
     sent = Called("1", 0, "send_message", {**SEND, "message_id": name}, NOW_MS, seen={"message_id": name})
     stage._judge(call(0, "send_message"), [sent])
     claim = Called("2", 0, "claim_message", {"agent_id": "b", "message_id": name}, NOW_MS, seen={"claimed": False})
-    with pytest.raises(Mismatch) as found:
+    with pytest.raises(Mismatch) as raised:
         stage._judge(call(0, "claim_message"), [claim])
-    assert name in found.value.state and "processing" not in found.value.state
+    assert name in raised.value.state and "processing" not in raised.value.state
     assert "processing" in stage.model.in_words()
 
 

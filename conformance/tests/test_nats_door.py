@@ -27,7 +27,7 @@ def _is_neutral(mutant: Fault) -> bool:
     return mutant.item.startswith("corpus:") and "sqlite" not in text and "store" not in text
 
 
-NEUTRAL = [one for one in faults("timeline").values() if _is_neutral(one)]
+NEUTRAL = [fault for fault in faults("timeline").values() if _is_neutral(fault)]
 SAMPLE = NEUTRAL[::15]
 
 
@@ -49,10 +49,10 @@ def test_scripts_of_the_corpus_hold_on_a_server(fleet: Fleet) -> None:
     specification = SYSTEMS["timeline"].model
     assert specification is not None
     scripts = corpus.scripts("timeline")
-    found = corpus.replay(fleet, specification, {name: scripts[name] for name in SCRIPTS})
-    assert {name: one.mismatch and one.mismatch.told() for name, one in found.broken.items()} == {}
-    assert found.dialects == {}
-    assert found.left_out.total() < found.calls / 10
+    replay = corpus.replay(fleet, specification, {name: scripts[name] for name in SCRIPTS})
+    assert {name: program.mismatch and program.mismatch.told() for name, program in replay.broken.items()} == {}
+    assert replay.dialects == {}
+    assert replay.left_out.total() < replay.calls / 10
 
 
 def killed_on_nats(mutant: Fault, warm: Warm) -> None:
@@ -60,11 +60,11 @@ def killed_on_nats(mutant: Fault, warm: Warm) -> None:
     rows = catalogue("timeline")
     made = Fleet([f"nats:{mutant.spec(warm)}"], system="timeline")
     try:
-        found = {result.requirement: result for result in run_item(made, mutant.item, seed=1)}
+        results = {result.requirement: result for result in run_item(made, mutant.item, seed=1)}
     finally:
         made.close()
     for name in mutant.rows:
-        assert found[name].outcome == ("fail" if rows[name].level == "MUST" else "warn"), found[name].why
+        assert results[name].outcome == ("fail" if rows[name].level == "MUST" else "warn"), results[name].why
 
 
 @pytest.mark.parametrize("mutant", SAMPLE, ids=lambda mutant: mutant.name)

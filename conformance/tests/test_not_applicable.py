@@ -16,10 +16,10 @@ def verdict_of(*rows: tuple[str, str, str, str]) -> str:
     """The end of a report of these rows: requirement, outcome, fleet, why."""
     shape = {"check": "log.x", "events": [], "script": []}
     names = ("requirement", "outcome", "fleet", "why")
-    told: list[dict[str, Any]] = [{**shape, **dict(zip(names, row, strict=True))} for row in rows]
+    results: list[dict[str, Any]] = [{**shape, **dict(zip(names, row, strict=True))} for row in rows]
     header = {"hello": {"name": "bus", "version": "1"}, "system": "worker", "bus": "exec:x"}
     out = io.StringIO()
-    terminal.render(Report(header, told, {"counts": {}, "known_failed": [], "verdict": "valid"}), out, brief=True)
+    terminal.render(Report(header, results, {"counts": {}, "known_failed": [], "verdict": "valid"}), out, brief=True)
     return out.getvalue()
 
 
@@ -44,19 +44,19 @@ def test_a_row_that_needs_two_things_is_told_under_each() -> None:
 def test_the_reason_names_the_member_of_the_fleet_that_lacks_a_noun() -> None:
     """The bus that is judged stands first; the kit's own participant has no blobs."""
     bus, bare = reference("worker"), "sqlite:"
-    told = {}
+    reasons = {}
     for specs in ([bare], [bare, bus], [bus, bare]):
         with closing(Fleet(specs, system="worker")) as fleet:
-            told[specs[0], len(specs)] = {one.why for one in run_item(fleet, "blob.ref_as_path")}
-    assert told[bare, 1] == told[bare, 2] == {"the bus does not declare blob"}
-    assert told[bus, 2] == {"the other bus of the mixed fleet does not declare blob"}
+            reasons[specs[0], len(specs)] = {result.why for result in run_item(fleet, "blob.ref_as_path")}
+    assert reasons[bare, 1] == reasons[bare, 2] == {"the bus does not declare blob"}
+    assert reasons[bus, 2] == {"the other bus of the mixed fleet does not declare blob"}
 
 
 def test_a_row_of_an_undeclared_noun_is_not_applicable_though_no_time_was_left_for_it() -> None:
     """It stood among the rows that could not run."""
     with closing(Fleet(["sqlite:"], system="worker")) as fleet:
         fleet.ends_at = 1.0
-        outcomes = {one.requirement: one.outcome for one in run_item(fleet, "blob.ref_as_path")}
-        outcomes |= {one.requirement: one.outcome for one in run_item(fleet, "log.fields")}
+        outcomes = {result.requirement: result.outcome for result in run_item(fleet, "blob.ref_as_path")}
+        outcomes |= {result.requirement: result.outcome for result in run_item(fleet, "log.fields")}
     assert outcomes["worker.blob.13"] == "not-applicable"
     assert outcomes["worker.log.13"] == "could-not-run"

@@ -51,8 +51,8 @@ def _work(door: Door, is_whole: bool) -> None:
     door.call("clock.set", {"now_ms": now_ms})
 
     def send(**more: object) -> str:
-        told = {"from_agent": "ada", "message_type": "note", "payload": {"n": 1}, **more}
-        return str(door.call("send_message", told)["message_id"])
+        message = {"from_agent": "ada", "message_type": "note", "payload": {"n": 1}, **more}
+        return str(door.call("send_message", message)["message_id"])
 
     def end(name: str, agent: str = "bob", **more: object) -> None:
         door.call("claim_message", {"agent_id": agent, "message_id": name})

@@ -54,9 +54,9 @@ def test_a_sound_record_has_nothing_odd(server: NatsServer, tmp_path: Path, caps
     """By its URL or by the folder whose config.toml names it; work that nobody fetches is a note."""
     assert doctor.examine(server.url) == 0
     assert doctor.examine(f"nats:{tmp_path}") == 0
-    said = capsys.readouterr().out
-    assert said.count("nothing odd") == 2
-    assert "2 messages wait and 0 are held, and nobody fetches" in said
+    out = capsys.readouterr().out
+    assert out.count("nothing odd") == 2
+    assert "2 messages wait and 0 are held, and nobody fetches" in out
 
 
 def test_what_was_published_under_a_number_that_is_taken_breaks_the_chain(server: NatsServer) -> None:
@@ -69,17 +69,17 @@ def test_what_was_published_under_a_number_that_is_taken_breaks_the_chain(server
     }
     subject = "vlinder.my%2Emain.s.invoke.h.r.a"
     change(server, lambda js: js.publish(subject, b"1", headers=headers))
-    found, _ = jetstream.look(server.url, None)
-    assert any("follows number 3" in said for said in found)
-    assert any("its hash is that of other fields" in said for said in found)
+    odd, _ = jetstream.look(server.url, None)
+    assert any("follows number 3" in text for text in odd)
+    assert any("its hash is that of other fields" in text for text in odd)
 
 
 def test_a_sender_that_knows_only_the_subjects_is_chained_by_who_reads(server: NatsServer) -> None:
     """Which is allowed, and worth a note."""
     change(server, lambda js: js.publish("vlinder.my%2Emain.s.invoke.h.r.a", b"1"))
-    found, noted = jetstream.look(server.url, None)
-    assert found == []
-    assert any(said.startswith("1 messages were not chained by their senders") for said in noted)
+    odd, noted = jetstream.look(server.url, None)
+    assert odd == []
+    assert any(text.startswith("1 messages were not chained by their senders") for text in noted)
 
 
 def test_a_stream_that_forgets_is_odd(server: NatsServer) -> None:
@@ -91,8 +91,8 @@ def test_a_stream_that_forgets_is_odd(server: NatsServer) -> None:
         await js.update_stream(info.config)
 
     change(server, limit)
-    found, _ = jetstream.look(server.url, None)
-    assert found == ["the stream has max_age: the oldest of the record will be deleted"]
+    odd, _ = jetstream.look(server.url, None)
+    assert odd == ["the stream has max_age: the oldest of the record will be deleted"]
 
 
 @pytest.mark.parametrize(("limit", "says"), [(300, "has max_consumers 300"), (-1, "2.15 on means 300")])
@@ -111,7 +111,7 @@ def test_a_stream_that_has_hardly_room_for_consumers_is_worth_a_note(
     change(server, fill)
     monkeypatch.setattr(jetstream, "CONSUMERS_MAX", 300)  # a thousand real ones are slow to end
     _, noted = jetstream.look(server.url, None)
-    assert any(said.startswith("281 consumers are made") and says in said for said in noted)
+    assert any(text.startswith("281 consumers are made") and says in text for text in noted)
 
 
 def test_where_no_stream_is_there_is_nothing_to_look_at(capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,9 +63,9 @@ def test_what_an_orchestrator_would_refuse_is_told(
 ) -> None:
     """By its reason."""
     written(outbox, data)
-    code, said = told(outbox, capsys)
+    code, out = told(outbox, capsys)
     assert code == 1
-    assert word in said
+    assert word in out
 
 
 def test_names_links_and_permissions_are_told(outbox: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,10 +75,10 @@ def test_names_links_and_permissions_are_told(outbox: Path, capsys: pytest.Captu
     (outbox / "1-0000aaaa.msg").symlink_to("/etc/hostname")
     (outbox / "1-0000bbbb.msg").mkdir()
     (outbox.parents[1] / "root").mkdir(mode=0o700)
-    code, said = told(outbox, capsys)
+    code, out = told(outbox, capsys)
     assert code == 1
     for words in ("note.msg is not called", "symbolic link", "no regular file", "'root' is no agent's name", "600"):
-        assert words in said
+        assert words in out
 
 
 def test_an_agent_that_the_kit_writes_leaves_nothing_odd(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,7 +104,7 @@ def test_an_orchestrator_that_runs_by_itself_is_judged_by_its_folder() -> None:
     """`files:CMD`: no adapter, the wall clock, and the tree as it stands."""
     fleet = Fleet([f"files:{sys.executable} -m refbus.cli relay run"], system="relay")
     try:
-        found = run_item(fleet, "log.tree")
+        results = run_item(fleet, "log.tree")
     finally:
         fleet.close()
-    assert {result.outcome for result in found} == {"pass"}, [(one.requirement, one.why) for one in found]
+    assert {result.outcome for result in results} == {"pass"}, [(result.requirement, result.why) for result in results]

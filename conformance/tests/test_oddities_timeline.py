@@ -40,7 +40,7 @@ def found(path: Path, *changes: str, into: Path, now_ms: int = 0) -> list[str]:
         db.commit()
         db.row_factory = sqlite3.Row
         looks = (*timeline.ODDITIES, *timeline.NOTES)
-        return [said for look in looks for said in look(db, into, now_ms)]
+        return [text for look in looks for text in look(db, into, now_ms)]
 
 
 def test_a_sound_record_has_nothing_odd(written: Path, tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_a_sound_record_has_nothing_odd(written: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "words"),
     [
         (
             "UPDATE messages SET payload = '7' WHERE number = 2",
@@ -66,11 +66,11 @@ def test_a_sound_record_has_nothing_odd(written: Path, tmp_path: Path) -> None:
         ("UPDATE messages SET time_us = 5 WHERE number = 2", "time goes back"),
     ],
 )
-def test_each_oddity_is_told(written: Path, tmp_path: Path, change: str, said: str) -> None:
-    told = found(written, change, into=tmp_path)
-    assert any(said in one for one in told), told
+def test_each_oddity_is_told(written: Path, tmp_path: Path, change: str, words: str) -> None:
+    findings = found(written, change, into=tmp_path)
+    assert any(words in text for text in findings), findings
 
 
 def test_overdue_work_is_a_note(written: Path, tmp_path: Path) -> None:
-    (told,) = found(written, into=tmp_path, now_ms=2**45)
-    assert "1 messages of consumer" in told and "overdue" in told
+    (note,) = found(written, into=tmp_path, now_ms=2**45)
+    assert "1 messages of consumer" in note and "overdue" in note

@@ -33,17 +33,17 @@ class Queue(Model):
 def calls_that(*ends: tuple[int, int]) -> list[Called]:
     """One call each, which saw so many and got this place."""
     seen = [{"saw": saw, "place": place} for saw, place in ends]
-    return [Called(f"{at}", at, "join", {"name": f"{at}"}, 0, seen=one) for at, one in enumerate(seen)]
+    return [Called(f"{at}", at, "join", {"name": f"{at}"}, 0, seen=reply) for at, reply in enumerate(seen)]
 
 
 def states_in_some_order(calls: list[Called]) -> set[str]:
     """Every order played to its end, without any short cut."""
-    found = set()
+    states = set()
     for order in set(itertools.permutations([number for number in range(len(calls)) for _ in range(PARTS)])):
         model = Queue()
         if played(model, calls, order)[1] is None:
-            found.add(model.fingerprint())
-    return found
+            states.add(model.fingerprint())
+    return states
 
 
 ENDS = [(saw, place) for saw in range(3) for place in range(saw + 1, 4)]

@@ -40,7 +40,7 @@ def test_the_reference_alone_needs_nothing_of_the_kit(tmp_path: Path) -> None:
         archive.extractall(tmp_path / "site")
     store = ["-m", "refbus", "worker", "--store", str(tmp_path / "store")]
     payload = '{"text": "hello"}'
-    for command, said in ((["publish", "--as", "ann", "task", payload], '"seq"'), (["search", "hello"], "hello")):
+    for command, expected in ((["publish", "--as", "ann", "task", payload], '"seq"'), (["search", "hello"], "hello")):
         done = subprocess.run(
             [sys.executable, "-S", "-P", *store, *command],
             env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
@@ -48,7 +48,7 @@ def test_the_reference_alone_needs_nothing_of_the_kit(tmp_path: Path) -> None:
             text=True,
         )
         assert (done.returncode, done.stderr) == (0, "")
-        assert said in done.stdout
+        assert expected in done.stdout
 
 
 def test_both_distributions_ask_for_the_same_versions() -> None:

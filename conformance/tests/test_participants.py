@@ -28,8 +28,8 @@ def test_calls_of_several_threads_come_one_after_the_other(tmp_path: Path) -> No
     session, topic_id = _joined(tmp_path)
 
     def send(_: int) -> list[int]:
-        said: dict[str, Any] = {"topic_id": topic_id, "wait_seconds": 0, "outbox": [{"content_markdown": "m"}]}
-        return [session.call("sync", said)["sent"][0]["message"]["seq"] for _ in range(CALLS)]
+        params: dict[str, Any] = {"topic_id": topic_id, "wait_seconds": 0, "outbox": [{"content_markdown": "m"}]}
+        return [session.call("sync", params)["sent"][0]["message"]["seq"] for _ in range(CALLS)]
 
     with ThreadPoolExecutor(6) as pool:
         seqs = [seq for sent in pool.map(send, range(6)) for seq in sent]
@@ -41,13 +41,13 @@ def test_a_call_that_waits_lets_others_go_on(tmp_path: Path) -> None:
     """A message from another session ends it, and nothing earlier."""
     ann, topic_id = _joined(tmp_path, "ann")
     bob, _ = _joined(tmp_path, "bob")
-    said = {"topic_id": topic_id, "wait_seconds": 0, "outbox": [{"content_markdown": "m"}]}
+    params = {"topic_id": topic_id, "wait_seconds": 0, "outbox": [{"content_markdown": "m"}]}
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(ann.call, "sync", {"topic_id": topic_id, "wait_seconds": 300})
         for _ in range(CALLS):
-            ann.call("sync", said)
-        bob.call("sync", said)
-        assert [one["sender"] for one in waiting.result(60)["received"]] == ["bob"]
+            ann.call("sync", params)
+        bob.call("sync", params)
+        assert [message["sender"] for message in waiting.result(60)["received"]] == ["bob"]
     ann.close()
     bob.close()
 

@@ -40,7 +40,7 @@ def test_a_look_then_act_of_natural_width_dies_every_time(warm: Warm, system: st
     row = mutant.rows[0]
     fleet = Fleet([mutant.spec(warm)], system=system)
     try:
-        found = [
+        outcomes = [
             result.outcome
             for _ in range(times)
             for result in run_item(fleet, mutant.item or catalogue(system)[row].item, seed=1)
@@ -48,8 +48,8 @@ def test_a_look_then_act_of_natural_width_dies_every_time(warm: Warm, system: st
         ]
     finally:
         fleet.close()
-    assert found == [found[0]] * times
-    assert found[0] in ("fail", "warn")
+    assert outcomes == [outcomes[0]] * times
+    assert outcomes[0] in ("fail", "warn")
 
 
 def test_the_first_calls_go_out_together_and_later_ones_as_they_like() -> None:

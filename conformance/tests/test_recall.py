@@ -138,9 +138,9 @@ def test_a_process_that_remembers_an_answer_is_found(tmp_path: Path) -> None:
     bus = tmp_path / "remembers.py"
     bus.write_text(REMEMBERS, encoding="utf-8")
     with closing(Fleet([f"exec:{shlex.join([sys.executable, str(bus)])}"], system="worker")) as forgetful:
-        found = [one for one in search(forgetful, SPECIFICATION, seed=1, programs=20) if one.mismatch is not None]
+        broken = [p for p in search(forgetful, SPECIFICATION, seed=1, programs=20) if p.mismatch is not None]
         again = play(forgetful, SPECIFICATION, [*OPENED, POLLED, TOLD, POLLED])
-    assert found
+    assert broken
     assert again.mismatch is not None
     assert again.mismatch.step.method == "poll"
 

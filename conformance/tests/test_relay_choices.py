@@ -40,19 +40,19 @@ def test_a_bus_that_chose_otherwise_in_all_of_it_is_followed_through_the_corpus(
     scripts = corpus.scripts("relay")
     played = {name: scripts[name] for name in sorted(scripts)[::share]}
     with contextlib.closing(Fleet([warm.spec(f"exec:{sys.executable} {OTHERWISE}")], system="relay")) as fleet:
-        found = corpus.replay(fleet, specification, played)
-    assert {name: program.mismatch and program.mismatch.told() for name, program in found.broken.items()} == {}
+        replay = corpus.replay(fleet, specification, played)
+    assert {name: program.mismatch and program.mismatch.told() for name, program in replay.broken.items()} == {}
     rows = catalogue("relay")
-    assert [name for name in corpus.broken_rows("relay", found) if rows[name].level == "MUST"] == []
-    assert found.dialects.items() <= CHOSEN.items()
-    assert len(found.dialects) > 3
-    assert share > 1 or found.dialects == CHOSEN
+    assert [name for name in corpus.broken_rows("relay", replay) if rows[name].level == "MUST"] == []
+    assert replay.dialects.items() <= CHOSEN.items()
+    assert len(replay.dialects) > 3
+    assert share > 1 or replay.dialects == CHOSEN
 
 
 @pytest.mark.parametrize("item", ["log.tree", "presence.release", "export.backup", "corpus:agents", "corpus:order"])
 def test_a_ledger_in_a_file_of_its_own_is_judged_by_what_the_bus_tells_of_it(item: str, warm: Warm) -> None:
     """Nothing opens ledger.db, which is not there; only rows about its tables are not applicable."""
     with contextlib.closing(Fleet([choices("relay")["the_ledger_is_elsewhere"].spec(warm)], system="relay")) as fleet:
-        found = run_item(fleet, item, seed=1)
-    assert {one.why for one in found if one.outcome in ("fail", "warn") or "broke" in one.why} == set()
-    assert any(result.outcome == "pass" for result in found)
+        results = run_item(fleet, item, seed=1)
+    assert {result.why for result in results if result.outcome in ("fail", "warn") or "broke" in result.why} == set()
+    assert any(result.outcome == "pass" for result in results)

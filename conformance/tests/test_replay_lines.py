@@ -46,7 +46,7 @@ def test_the_printed_line_fails_the_same_row(item: str, row_id: str, mutant: str
         assert cli.main([*shlex.split(line)[1:], "--json", "--out", str(out)]) == 1
         again = map(json.loads, (out / "report.jsonl").read_text().splitlines())
         assert (row_id, row["fleet"], "fail") in {
-            (one.get("requirement"), one.get("fleet"), one.get("outcome")) for one in again
+            (result.get("requirement"), result.get("fleet"), result.get("outcome")) for result in again
         }
 
 
@@ -58,9 +58,9 @@ def test_the_line_that_explore_prints_shows_the_difference_again(
     bus = faults("worker")["claims_everything"].spec()
     out = tmp_path / "what i found"
     assert cli.main(["explore", "worker", "--bus", bus, "--calls", "2000", "--out", str(out)]) == 1
-    said = capsys.readouterr().out
-    (line,) = [line for line in said.splitlines() if " --script " in line]
-    row_id = next(word for word in said.split() if word.startswith("worker."))
+    printed = capsys.readouterr().out
+    (line,) = [line for line in printed.splitlines() if " --script " in line]
+    row_id = next(word for word in printed.split() if word.startswith("worker."))
     for _ in range(times):
         assert cli.main(shlex.split(line)[1:]) == 1
         assert capsys.readouterr().out.startswith(row_id)
@@ -94,9 +94,9 @@ def test_a_replay_of_a_race_says_that_it_is_none_and_what_forces_it(
     assert set(racing) == {"try_claim_task"}
     capsys.readouterr()
     assert cli.main(["replay", str(tmp_path / "report.jsonl"), row["requirement"]]) == 0
-    said = capsys.readouterr().out
-    assert replay_command(row, header) in said
-    assert said.count("∥try_claim_task") == len(racing)
+    out = capsys.readouterr().out
+    assert replay_command(row, header) in out
+    assert out.count("∥try_claim_task") == len(racing)
 
 
 def test_a_replay_of_calls_that_came_one_after_the_other_speaks_of_no_race(
@@ -118,10 +118,10 @@ def test_a_replay_ends_with_what_the_check_says_of_the_bus_now(
     bus = faults("worker")["anyone_releases"].spec()
     argv = ["check", "worker", "--bus", bus, "--only", "lease.renew_after_retake", "--mixed-with", "none", "--json"]
     assert cli.main([*argv, "--out", str(tmp_path)]) == 1
-    told = []
+    last_lines = []
     for again in ([], ["--bus", reference("worker")]):
         capsys.readouterr()
         assert cli.main(["replay", str(tmp_path / "report.jsonl"), "worker.lease.12", *again]) == 0
-        told.append(capsys.readouterr().out.splitlines()[-1])
-    assert told[0].startswith("lease.renew_after_retake, played anew: fail ")
-    assert told[1] == "lease.renew_after_retake, played anew: pass"
+        last_lines.append(capsys.readouterr().out.splitlines()[-1])
+    assert last_lines[0].startswith("lease.renew_after_retake, played anew: fail ")
+    assert last_lines[1] == "lease.renew_after_retake, played anew: pass"

@@ -45,16 +45,16 @@ def test_a_picture_is_well_formed_whatever_a_bus_says(events: list[dict[str, Any
         return
     root = ET.fromstring(drawn)
     assert {element.tag for element in root.iter()} <= {"div", "svg", "g", "rect", "line", "text", "title"}
-    bars = [one for one in root.iter("rect") if one.get("class") != "lease"]
+    bars = [bar for bar in root.iter("rect") if bar.get("class") != "lease"]
     assert len(bars) >= sum(event["type"] == "invoke" for event in events)
     assert all(float(bar.get("width", 0)) > 0 for bar in bars)
 
 
 def test_operations_that_run_side_by_side_overlap_in_their_lanes() -> None:
     """The bar of the one that waits covers the other's."""
-    told = [("invoke", 0), ("invoke", 1), ("ok", 1), ("fail", 0)]
-    events = [{"index": n, "process": who, "type": kind, "op": "claim"} for n, (kind, who) in enumerate(told)]
-    bars = [one.attrib for one in ET.fromstring(str(picture(events))).iter("rect")]
+    ends = [("invoke", 0), ("invoke", 1), ("ok", 1), ("fail", 0)]
+    events = [{"index": n, "process": who, "type": kind, "op": "claim"} for n, (kind, who) in enumerate(ends)]
+    bars = [bar.attrib for bar in ET.fromstring(str(picture(events))).iter("rect")]
     first, second = ((int(bar["x"]), int(bar["x"]) + int(bar["width"])) for bar in bars)
     assert first[0] < second[0] and second[1] < first[1]
     assert [bar["class"] for bar in bars] == ["failed first", "ok"]
@@ -63,22 +63,22 @@ def test_operations_that_run_side_by_side_overlap_in_their_lanes() -> None:
 @given(EVENTS)
 def test_texts_of_a_picture_do_not_overlap(events: list[dict[str, Any]]) -> None:
     """A character of the page's font is 7.2 pixels wide."""
-    texts = [one for one in ET.fromstring(str(picture(events)) or "<svg/>").iter("text") if one.text]
-    spans = sorted((int(one.get("y", 0)), int(one.get("x", 0)), len(one.text or "")) for one in texts)
+    texts = [text for text in ET.fromstring(str(picture(events)) or "<svg/>").iter("text") if text.text]
+    spans = sorted((int(text.get("y", 0)), int(text.get("x", 0)), len(text.text or "")) for text in texts)
     for (y, x, chars), (other_y, other_x, _) in itertools.pairwise(spans):
         assert y != other_y or x + 7.2 * chars <= other_x
 
 
 def test_the_answer_that_the_model_does_not_have_is_outlined_and_not_one_rightly_refused() -> None:
-    told = [("invoke", {}), ("fail", {}), ("invoke", {}), ("ok", {"differs": True})]
-    events = [{"index": n, "process": 0, "type": kind, "op": "ack", **more} for n, (kind, more) in enumerate(told)]
+    ends = [("invoke", {}), ("fail", {}), ("invoke", {}), ("ok", {"differs": True})]
+    events = [{"index": n, "process": 0, "type": kind, "op": "ack", **more} for n, (kind, more) in enumerate(ends)]
     assert [bar.get("class") for bar in ET.fromstring(str(picture(events))).iter("rect")] == ["failed", "ok first"]
 
 
 def page_of(folder: Path, results: list[RowResult], **header: Any) -> str:
     """The page of a report of these rows."""
-    told = {"system": "worker", "busproof": "0", "hello": {"name": "x", "version": "1"}, "started": "now", "seed": 1}
-    html.write(lines.write(folder / "report.jsonl", {**told, **header}, results), folder / "report.html")
+    first = {"system": "worker", "busproof": "0", "hello": {"name": "x", "version": "1"}, "started": "now", "seed": 1}
+    html.write(lines.write(folder / "report.jsonl", {**first, **header}, results), folder / "report.html")
     return (folder / "report.html").read_text()
 
 
@@ -89,19 +89,19 @@ def test_the_list_of_known_failures_is_on_the_page_with_what_became_of_each(tmp_
         {"id": "worker.log.07", "reason": "later", "url": "javascript:alert(1)", "expires": None},
     ]
     failed = RowResult(requirement="worker.log.06", outcome="fail", check="log.x", fleet="bus", why="lost")
-    told = page_of(tmp_path, [failed], known=[one["id"] for one in known], known_entries=known)
-    section = told[told.index("Known failures") : told.index("Every row")]
+    page = page_of(tmp_path, [failed], known=[entry["id"] for entry in known], known_entries=known)
+    section = page[page.index("Known failures") : page.index("Every row")]
     for words in ("until &lt;2&gt;", '<a href="https://x.org/1">', "2027-01-31", "fail", "not played", "javascript:"):
         assert words in section
-    assert 'href="javascript' not in told
-    assert "not counted" in told[told.index("What broke") : told.index("Known failures")]
+    assert 'href="javascript' not in page
+    assert "not counted" in page[page.index("What broke") : page.index("Known failures")]
 
 
 def test_warnings_have_a_place_of_their_own_with_their_evidence(tmp_path: Path) -> None:
     warned = RowResult(requirement="worker.log.11", outcome="warn", check="log.x", fleet="bus", why="another choice")
-    told = page_of(tmp_path, [warned])
-    assert "What broke" not in told
-    assert "another choice" in told[told.index("<h2>Warnings</h2>") : told.index("<h2>Every row</h2>")]
+    page = page_of(tmp_path, [warned])
+    assert "What broke" not in page
+    assert "another choice" in page[page.index("<h2>Warnings</h2>") : page.index("<h2>Every row</h2>")]
 
 
 def test_a_row_is_listed_once_whatever_decided_it(tmp_path: Path) -> None:

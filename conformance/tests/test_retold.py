@@ -40,7 +40,7 @@ for number, step in enumerate(STORY):
     step.name = str(number)
 
 
-@pytest.fixture(params=[name for name, one in SYSTEMS.items() if one.model is not None])
+@pytest.fixture(params=[name for name, entry in SYSTEMS.items() if entry.model is not None])
 def on(request: pytest.FixtureRequest, warm: Warm) -> Iterator[Fleet]:
     """The reference of each system that has a model."""
     with closing(Fleet([warm.spec(reference(request.param))], system=request.param)) as fleet:
@@ -67,8 +67,8 @@ def test_the_same_seed_tells_the_same(warm: Warm) -> None:
     specification = SYSTEMS["worker"].model
     assert specification is not None
     with closing(Fleet([warm.spec(reference("worker"))], system="worker")) as fleet:
-        told = [retold.teller("worker")(fleet, specification, 7, 60, None) for _ in range(2)]
-    first, second = ([to_line(step) for step in program.steps] for program in told)
+        programs = [retold.teller("worker")(fleet, specification, 7, 60, None) for _ in range(2)]
+    first, second = ([to_line(step) for step in program.steps] for program in programs)
     assert first == second
 
 
@@ -81,5 +81,5 @@ def test_what_no_story_shows_is_found_beside_it(tmp_path: Path, warm: Warm) -> N
     with closing(Fleet([spec], system="worker")) as fleet:
         assert play(fleet, specification, STORY).mismatch is None
         tell = retold.teller("worker", {"a poll": STORY})
-        found = [tell(fleet, specification, seed, 60, None).mismatch for seed in range(12)]
-    assert any(found)
+        mismatches = [tell(fleet, specification, seed, 60, None).mismatch for seed in range(12)]
+    assert any(mismatches)

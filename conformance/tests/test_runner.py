@@ -116,9 +116,9 @@ def test_the_row_that_was_not_reached_takes_the_blame_and_the_other_is_not_green
         ctx.expect(FIRST, True, "")
         raise Lost("no answer")
 
-    found = decide(PAIR, play)
-    assert found[FIRST][0] == "inconclusive"
-    assert found[SECOND][0] == "fail"
+    decided = decide(PAIR, play)
+    assert decided[FIRST][0] == "inconclusive"
+    assert decided[SECOND][0] == "fail"
 
 
 def test_a_fault_of_the_script_itself_blames_no_bus(decide) -> None:
@@ -140,9 +140,9 @@ def test_what_was_seen_to_be_broken_stays_so(decide) -> None:
         ctx.expect(SECOND, True, "")
         raise Lost("no answer")
 
-    found = decide(PAIR, play)
-    assert found[FIRST][0] == "inconclusive"
-    assert found[SECOND] == ("fail", "seen")
+    decided = decide(PAIR, play)
+    assert decided[FIRST][0] == "inconclusive"
+    assert decided[SECOND] == ("fail", "seen")
 
 
 @pytest.mark.parametrize("error", [Lost("no answer"), IndexError("list index out of range")])
@@ -153,9 +153,9 @@ def test_a_row_that_an_earlier_one_kept_from_being_asked_is_blocked_by_it(decide
         ctx.expect(FIRST, False, "seen")
         raise error
 
-    found = decide(PAIR, play)
-    assert found[FIRST] == ("fail", "seen")
-    outcome, why = found[SECOND]
+    decided = decide(PAIR, play)
+    assert decided[FIRST] == ("fail", "seen")
+    outcome, why = decided[SECOND]
     assert outcome == "inconclusive" and why.startswith(f"blocked by {FIRST}")
 
 
@@ -168,9 +168,9 @@ def test_a_row_for_which_nothing_came_to_be_looked_at_is_blocked_by_the_one_that
 
 def test_a_script_that_sees_another_scripts_row_broken_fails_it_and_is_blocked_by_it(decide) -> None:
     """One cause, one row."""
-    found = decide(ALONE, lambda ctx: ctx.expect(FIRST, False, "seen"))
-    assert found[FIRST] == ("fail", "seen")
-    assert found[OF_ONE] == ("inconclusive", f"blocked by {FIRST}, which leaves nothing to look at")
+    decided = decide(ALONE, lambda ctx: ctx.expect(FIRST, False, "seen"))
+    assert decided[FIRST] == ("fail", "seen")
+    assert decided[OF_ONE] == ("inconclusive", f"blocked by {FIRST}, which leaves nothing to look at")
 
 
 def test_another_scripts_row_that_held_is_left_to_that_script(decide) -> None:
@@ -206,8 +206,8 @@ def test_a_witness_of_another_rows_sentence_fails_that_row_alone(
     def run_checks(lines: Any) -> list[Verdict]:
         witnesses = [Witness((1, 2), kind, 1, 2) for kind in kinds]
         return [
-            Verdict("order", "invalid", witnesses, 1) if one.check == "order" else one
-            for one in systems.run_checks(lines)
+            Verdict("order", "invalid", witnesses, 1) if verdict.check == "order" else verdict
+            for verdict in systems.run_checks(lines)
         ]
 
     monkeypatch.setattr("busproof.run.runner.run_checks", run_checks)
@@ -268,7 +268,7 @@ def test_a_history_in_which_the_bus_breaks_by_itself_passes_no_row(tmp_path: Pat
     """Nothing struck it: the calls that it did answer show nothing sound, and the first that it did not is quoted."""
     results = history_of(BREAKS, tmp_path)
     assert {result.outcome for result in results} <= {"inconclusive", "not-applicable"}
-    assert any("answers were INTERNAL, though nothing struck; the first to release_claim" in one.why for one in results)
+    assert any("answers were INTERNAL, though nothing struck; the first to release_claim" in row.why for row in results)
 
 
 REFUSES_THE_DUMP = """
@@ -287,5 +287,5 @@ serve({"worker": Refuses})
 
 
 def test_a_dump_that_is_refused_is_quoted_where_a_row_needs_it(tmp_path: Path) -> None:
-    told = [one.why for one in history_of(REFUSES_THE_DUMP, tmp_path) if one.outcome == "inconclusive"]
-    assert told and all("no final dump: dump was answered INVALID_ARGUMENT, " in why for why in told)
+    reasons = [result.why for result in history_of(REFUSES_THE_DUMP, tmp_path) if result.outcome == "inconclusive"]
+    assert reasons and all("no final dump: dump was answered INVALID_ARGUMENT, " in why for why in reasons)

@@ -25,17 +25,17 @@ def searched(spec: str, system: str, seed: int = 1) -> dict[str, RowResult]:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_search_finds_the_naive_bus_broken(seed: int) -> None:
     """With any seed, and tells how to see it again."""
-    found = searched(f"exec:{sys.executable} {ROOT / 'examples/naive_comms/adapter.py'}", "comms", seed)["comms.log.70"]
-    assert found.outcome == "fail"
-    assert "busproof explore comms --bus 'exec:" in found.why
-    assert found.why.endswith("--calls 1")
+    row = searched(f"exec:{sys.executable} {ROOT / 'examples/naive_comms/adapter.py'}", "comms", seed)["comms.log.70"]
+    assert row.outcome == "fail"
+    assert "busproof explore comms --bus 'exec:" in row.why
+    assert row.why.endswith("--calls 1")
 
 
 def test_a_fault_fails_the_rows_of_its_noun(warm: Warm) -> None:
     """The programs that do not meet the fault decide the other rows, or these stay undecided."""
-    found = searched(faults("worker")["claims_everything"].spec(warm), "worker")
-    assert found["worker.lease.25"].outcome == "fail"
-    assert found["worker.cursor.18"].outcome in ("pass", "inconclusive")
+    rows = searched(faults("worker")["claims_everything"].spec(warm), "worker")
+    assert rows["worker.lease.25"].outcome == "fail"
+    assert rows["worker.cursor.18"].outcome in ("pass", "inconclusive")
 
 
 @pytest.mark.parametrize(
@@ -48,5 +48,5 @@ def test_a_fault_fails_the_rows_of_its_noun(warm: Warm) -> None:
 )
 def test_a_dialect_fails_no_row_of_the_search(warm: Warm, system: str, dialect: str) -> None:
     """A RESOLVED choice never fails a MUST; its own row tells of it."""
-    found = searched(faults(system)[dialect].spec(warm), system)
-    assert {row.outcome for row in found.values()} == {"pass"}
+    rows = searched(faults(system)[dialect].spec(warm), system)
+    assert {row.outcome for row in rows.values()} == {"pass"}

@@ -37,10 +37,10 @@ def leaves(value: Any) -> list[Any]:
 
 
 FAULTS: dict[str, Callable[[Any], bool]] = {  # of a bus that breaks at such a value
-    "long": lambda value: any(isinstance(one, str) and len(one) >= 7 for one in leaves(value)),
+    "long": lambda value: any(isinstance(leaf, str) and len(leaf) >= 7 for leaf in leaves(value)),
     "many": lambda value: len(leaves(value)) >= 5,
-    "large": lambda value: any(type(one) is int and abs(one) >= 100 for one in leaves(value)),
-    "mixed": lambda value: any(one is True for one in leaves(value)) and any(one == "" for one in leaves(value)),
+    "large": lambda value: any(type(leaf) is int and abs(leaf) >= 100 for leaf in leaves(value)),
+    "mixed": lambda value: any(leaf is True for leaf in leaves(value)) and any(leaf == "" for leaf in leaves(value)),
 }
 
 

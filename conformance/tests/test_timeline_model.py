@@ -81,13 +81,13 @@ class Room:
 
     def numbers(self, timeline: str) -> list[int]:
         """The numbers that a timeline shows."""
-        return [one["number"].value for one in self.answer("log", timeline=timeline).value["messages"]]
+        return [message["number"].value for message in self.answer("log", timeline=timeline).value["messages"]]
 
 
 def call(sequence: int, timeline: str = "main") -> dict[str, Any]:
     """A request's dimensions."""
-    said = {"timeline": timeline, "submission": "s", "agent": "a", "service": "infer", "backend": "ollama"}
-    return {**said, "operation": "chat", "sequence": sequence}
+    members = {"timeline": timeline, "submission": "s", "agent": "a", "service": "infer", "backend": "ollama"}
+    return {**members, "operation": "chat", "sequence": sequence}
 
 
 def fork(room: Room, name: str, parent: str, at: int) -> Any:

@@ -35,12 +35,12 @@ def test_doctor_shows_every_mapped_call_with_its_answer(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The system need not be named, and the last words blame nobody."""
-    code, told = examined(name, tmp_path, capsys)
+    code, out = examined(name, tmp_path, capsys)
     assert code == 0
-    assert "the sessions are three agents" in told
-    assert told.count(" send: ") == 3
-    assert "busproof check mailbox --bus toml:" in told
-    assert "a promise that the bus does not make" in told
+    assert "the sessions are three agents" in out
+    assert out.count(" send: ") == 3
+    assert "busproof check mailbox --bus toml:" in out
+    assert "a promise that the bus does not make" in out
 
 
 @pytest.mark.parametrize(
@@ -64,19 +64,19 @@ def test_doctor_finds_what_is_mapped_wrongly_by_the_text_that_it_sent(
     name: str, old: str, new: str, advice: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The remedy is what to write."""
-    code, told = examined(name, tmp_path, capsys, (old, new))
+    code, out = examined(name, tmp_path, capsys, (old, new))
     assert code == 1
-    assert advice in told
+    assert advice in out
 
 
 def test_two_servers_that_are_one_agent_are_a_misfit_and_no_fault_of_the_bus(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A server that knows one agent alone is shared here: mail of one comes to another."""
-    code, told = examined("mcp", tmp_path, capsys, ('"$here/desk.py"]', '"$here/desk.py"], per = "store"'))
+    code, out = examined("mcp", tmp_path, capsys, ('"$here/desk.py"]', '"$here/desk.py"], per = "store"'))
     assert code == 1
-    assert "two sessions are one agent" in told
-    assert "The file is at fault" in told
+    assert "two sessions are one agent" in out
+    assert "The file is at fault" in out
 
 
 def test_a_server_without_the_tools_of_topics_hears_what_it_has_and_what_to_do(
@@ -85,11 +85,11 @@ def test_a_server_without_the_tools_of_topics_hears_what_it_has_and_what_to_do(
     """It is not at fault: it is another kind of bus."""
     monkeypatch.setenv("DESK_FILE", str(tmp_path / "desk.db"))
     assert doctor.examine(f"mcp:{shlex.join([sys.executable, str(EXAMPLES / 'mapped_mcp/desk.py')])}") == 2
-    told = capsys.readouterr().out
-    assert "The server desk offers 5 tools: join, post_message, read_messages, list_unconfirmed, confirm." in told
-    assert "has these 10: ping, topic_create" in told
-    assert "busproof init mailbox --from 'mcp:" in told
-    assert "fault" not in told
+    out = capsys.readouterr().out
+    assert "The server desk offers 5 tools: join, post_message, read_messages, list_unconfirmed, confirm." in out
+    assert "has these 10: ping, topic_create" in out
+    assert "busproof init mailbox --from 'mcp:" in out
+    assert "fault" not in out
 
 
 def test_a_text_is_found_wherever_it_stands() -> None:
@@ -115,23 +115,23 @@ def drafted(source: str, tmp_path: Path) -> str:
 def test_a_file_is_drafted_from_the_tools_of_a_server(tmp_path: Path) -> None:
     """Its variables of the environment become [env]; what the draft has wrong, doctor tells."""
     server = shlex.join(["env", f"DESK_FILE={tmp_path}/desk.db", sys.executable, str(EXAMPLES / "mapped_mcp/desk.py")])
-    told = drafted(f"mcp:{server}", tmp_path)
-    assert 'name = "desk 1.0"' in told
-    assert 'env = { DESK_FILE = "$store/desk.db" }' in told
-    assert '[[session]]\ntool = "join"\nargs = { nickname = "$agent" }' in told
-    assert '[send]\ntool = "post_message"\nargs = { recipient = "$to", content = "$body" }' in told
-    assert '[receive]\ntool = "read_messages"\nargs = { max_count = "$limit" }' in told
-    assert '[ack]\ntool = "confirm"    # ? or list_unconfirmed\nargs = { message_ids = "$ids" }' in told
+    text = drafted(f"mcp:{server}", tmp_path)
+    assert 'name = "desk 1.0"' in text
+    assert 'env = { DESK_FILE = "$store/desk.db" }' in text
+    assert '[[session]]\ntool = "join"\nargs = { nickname = "$agent" }' in text
+    assert '[send]\ntool = "post_message"\nargs = { recipient = "$to", content = "$body" }' in text
+    assert '[receive]\ntool = "read_messages"\nargs = { max_count = "$limit" }' in text
+    assert '[ack]\ntool = "confirm"    # ? or list_unconfirmed\nargs = { message_ids = "$ids" }' in text
 
 
 def test_a_file_is_drafted_from_the_help_of_a_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two answers of doctor later it is right."""
     command = shlex.join([sys.executable, str(EXAMPLES / "mapped_cli/letters.py"), f"{tmp_path}/letters.jsonl"])
-    told = drafted(f"cli:{command}", tmp_path)
-    assert 'name = "letters"' in told
-    assert '[send]\nargs = ["send", "--text=$body", "--", "$from", "$to"]' in told
-    assert '[ack]\nargs = ["ack", "--", "$agent", "$id"]' in told
-    assert '[claim]\nargs = ["lock", "--", "$name", "$agent", "$ttl_s"]' in told
+    text = drafted(f"cli:{command}", tmp_path)
+    assert 'name = "letters"' in text
+    assert '[send]\nargs = ["send", "--text=$body", "--", "$from", "$to"]' in text
+    assert '[ack]\nargs = ["ack", "--", "$agent", "$id"]' in text
+    assert '[claim]\nargs = ["lock", "--", "$name", "$agent", "$ttl_s"]' in text
     assert doctor.examine(f"toml:{tmp_path / 'bus.toml'}") == 1
     advice = capsys.readouterr().out
     for part in (
@@ -140,12 +140,12 @@ def test_a_file_is_drafted_from_the_help_of_a_command_line(tmp_path: Path, capsy
         "match = 'as\\ (\\S+)'",
     ):
         assert part in advice
-    told = told.replace(
+    text = text.replace(
         'list = "@"    # ?\nmessage = { id = "id", body = "body" }    # ?',
         ('parse = "lines"\nmessage = { id = "number", from = "from", body = "text" }'),
     )
-    told = told.replace('"$from", "$to"]', '"$from", "$to"]\nid = { match = \'as\\ (\\S+)\' }')
-    (tmp_path / "bus.toml").write_text(told)
+    text = text.replace('"$from", "$to"]', '"$from", "$to"]\nid = { match = \'as\\ (\\S+)\' }')
+    (tmp_path / "bus.toml").write_text(text)
     assert doctor.examine(f"toml:{tmp_path / 'bus.toml'}") == 0
 
 
@@ -169,6 +169,6 @@ def test_a_file_is_drafted_from_an_openapi_document(tmp_path: Path) -> None:
         },
     }
     (tmp_path / "api.json").write_text(json.dumps(page))
-    told = drafted(f"openapi:{tmp_path / 'api.json'}", tmp_path)
-    assert '[send]\ncall = "POST /messages"\nargs = { to = "$to", text = "$body" }\n# ! it needs tenant, too' in told
-    assert '[receive]\ncall = "GET /inbox/$agent"\nargs = {}' in told
+    text = drafted(f"openapi:{tmp_path / 'api.json'}", tmp_path)
+    assert '[send]\ncall = "POST /messages"\nargs = { to = "$to", text = "$body" }\n# ! it needs tenant, too' in text
+    assert '[receive]\ncall = "GET /inbox/$agent"\nargs = {}' in text

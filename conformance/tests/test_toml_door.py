@@ -137,9 +137,9 @@ def test_processes_of_one_household_live_in_different_time_zones(tmp_path: Path)
     """And each says which of them it is."""
     household = Household()
     children = [household.spawn(["sh", "-c", "echo $TZ $BUSPROOF_PARTICIPANT"]) for _ in range(3)]
-    told = [child.read_line("its zone").split() for child in children]
-    assert len({zone for zone, _ in told}) == 3
-    assert [number for _, number in told] == [b"0", b"1", b"2"]
+    lines = [child.read_line("its zone").split() for child in children]
+    assert len({zone for zone, _ in lines}) == 3
+    assert [number for _, number in lines] == [b"0", b"1", b"2"]
     for child in children:
         child.close()
 

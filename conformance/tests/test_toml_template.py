@@ -57,9 +57,9 @@ def test_a_name_is_quoted_in_the_path_of_a_request(name: str) -> None:
 @given(JSON.filter(lambda value: value is not None))
 def test_an_id_of_any_type_comes_back_as_it_was(value: Any) -> None:
     """Except for a text of digits, which is a number: a command line does not tell them apart."""
-    told = id_value(id_text(value))
+    back = id_value(id_text(value))
     is_digits = isinstance(value, str) and value.isascii() and value.removeprefix("-").isdigit()
-    assert told == value or (is_digits and str(told) == value)
+    assert back == value or (is_digits and str(back) == value)
 
 
 def test_a_sentence_is_read_by_a_pattern() -> None:
@@ -91,7 +91,7 @@ message = { id = "id", body = "text" }
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "why"),
     [
         ('"$body"', '"$boddy"', r"line 4: send.args: \$boddy is no variable here; there are \$agent, \$base, \$body"),
         ('args = ["inbox"', 'arg = ["inbox"', "line 6: receive.arg: Extra inputs are not permitted"),
@@ -106,13 +106,13 @@ message = { id = "id", body = "text" }
         ("[receive]", "[other]", "line 5: other: Extra inputs are not permitted"),
     ],
 )
-def test_a_fault_of_the_file_is_told_with_its_key_and_its_line(old: str, new: str, told: str, tmp_path: Path) -> None:
+def test_a_fault_of_the_file_is_told_with_its_key_and_its_line(old: str, new: str, why: str, tmp_path: Path) -> None:
     """Before anything is started."""
     path = tmp_path / "bus.toml"
     path.write_text(SOUND, encoding="utf-8")
     load(path)
     path.write_text(SOUND.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(FormError, match=told):
+    with pytest.raises(FormError, match=why):
         load(path)
 
 

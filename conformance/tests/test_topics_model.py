@@ -48,7 +48,7 @@ class Room:
     def seqs(self, at: int, *bodies: str, **more: Any) -> list[int]:
         """The numbers that a sync receives."""
         value = self.sync(at, *bodies, **more).value
-        return [one["seq"].value for one in value["received"].value]
+        return [message["seq"].value for message in value["received"].value]
 
 
 @given(plan=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(1, 4)), max_size=20))
@@ -87,7 +87,7 @@ def test_a_retry_with_a_look_alike_of_its_metadata_is_a_mismatch(first: dict[str
     sent = {"topic_id": "0123456789", "wait_seconds": 0}
     room.answer(0, "sync", outbox=[item | {"metadata": first}], **sent)
     value = room.answer(0, "sync", outbox=[item | {"metadata": again}], **sent).value
-    assert [one["code"] for one in value["warnings"].value] == ["CONTENT_MISMATCH"]
+    assert [warning["code"] for warning in value["warnings"].value] == ["CONTENT_MISMATCH"]
 
 
 def test_a_waiting_sync_gives_way_and_looks_again() -> None:
@@ -138,9 +138,9 @@ def test_all_ages_of_a_presence_are_of_one_moment() -> None:
 def test_a_peer_whose_time_no_answer_told_is_there_or_not() -> None:
     """A sync that was taken over while it waited has moved a cursor and says nothing of it."""
     peers = Peers({"one": (3, None)}, 300, 200)
-    one = {"agent_name": "one", "last_seq": 3, "updated_at": 1000.0, "age_seconds": 1.0}
-    assert peers([one]) and peers([])
-    assert not peers([one | {"last_seq": 2}])
+    peer = {"agent_name": "one", "last_seq": 3, "updated_at": 1000.0, "age_seconds": 1.0}
+    assert peers([peer]) and peers([])
+    assert not peers([peer | {"last_seq": 2}])
 
 
 def test_results_hold_the_words_each_once_and_whole() -> None:
@@ -151,12 +151,12 @@ def test_results_hold_the_words_each_once_and_whole() -> None:
     result = message.told() | {"topic_name": "lane", "snippet": "alpha beta"}
     message.message_id.value, message.created_at.value = "0000000001", 1.0
     flat = {name: plain(getattr(value, "value", value)) for name, value in result.items()}
-    found = {(flat["topic_id"], 1): (topic, message)}
+    hits = {(flat["topic_id"], 1): (topic, message)}
     del flat["content_markdown"]
-    assert Results(found, 20, False)([flat])
-    assert not Results(found, 20, True)([flat])
-    assert not Results(found, 20, False)([flat, flat])
-    assert not Results(found, 20, False)([])
+    assert Results(hits, 20, False)([flat])
+    assert not Results(hits, 20, True)([flat])
+    assert not Results(hits, 20, False)([flat, flat])
+    assert not Results(hits, 20, False)([])
 
 
 def test_a_message_whose_sender_got_no_answer_is_found_by_an_id_that_nobody_knew() -> None:
@@ -177,19 +177,19 @@ def test_a_search_by_meaning_may_find_more_and_still_finds_what_must_be_found() 
     room = Room()
     room.sync(0, "alpha beta", "gamma")
     topic = room.model.topics[0]
-    told = []
+    rows = []
     for number, message in enumerate(topic.messages):
         message.message_id.value, message.created_at.value = f"{number:010}", 1.0
         flat = {name: plain(getattr(value, "value", value)) for name, value in message.told().items()}
-        told.append(flat | {"topic_name": "lane", "snippet": flat.pop("content_markdown")})
+        rows.append(flat | {"topic_name": "lane", "snippet": flat.pop("content_markdown")})
     first, second = {
-        (one["topic_id"], one["seq"]): (topic, message) for one, message in zip(told, topic.messages, strict=True)
+        (row["topic_id"], row["seq"]): (topic, message) for row, message in zip(rows, topic.messages, strict=True)
     }.items()
     by_words = Results(dict([first]), 2, False, dict([second]))
-    assert by_words(told[:1]) and by_words(told[::-1])
-    assert not by_words(told[1:])  # there is room for messages that hold the words
-    assert Results(dict([first]), 1, False, dict([second]))(told[1:])
-    assert not Results(dict([first]), 2, False)(told)
+    assert by_words(rows[:1]) and by_words(rows[::-1])
+    assert not by_words(rows[1:])  # there is room for messages that hold the words
+    assert Results(dict([first]), 1, False, dict([second]))(rows[1:])
+    assert not Results(dict([first]), 2, False)(rows)
 
 
 @pytest.mark.parametrize(("snippet", "is_one"), [("alpha", True), ("…pha be…", True), ("", False), ("[alpha]", False)])
@@ -253,17 +253,17 @@ def test_who_is_that_peer_already_may_be_asked_for_its_token_or_not_and_nobody_e
     """Each answer is blamed on the sentence that it breaks: a name that is taken, or a wrong token."""
     room, wrong = Room(), "f" * 32
     whole = {"topic_id": "0123456789", "name": "lane", "status": "open", "agent_name": "ann"}
-    told = {**whole, "reclaim_token": f"{0:032x}"}
+    joined = {**whole, "reclaim_token": f"{0:032x}"}
 
     def joins(at: int, **token: str) -> Any:
         return room.answer(at, "topic_join", agent_name="ann", topic_id="0123456789", **token)
 
-    assert joins(0).differs(told) is None
-    assert joins(0, reclaim_token=wrong).differs(told).rows == ("topics.lease.14",)
-    assert joins(1).differs(told).rows == ("topics.lease.07",)
+    assert joins(0).differs(joined) is None
+    assert joins(0, reclaim_token=wrong).differs(joined).rows == ("topics.lease.14",)
+    assert joins(1).differs(joined).rows == ("topics.lease.07",)
     room.model.dialects["a wrong token of who is that peer"] = "is not looked at"
-    assert joins(0, reclaim_token=wrong).differs(told) is None
-    assert joins(1, reclaim_token=wrong).differs(told).rows == ("topics.lease.14",)
+    assert joins(0, reclaim_token=wrong).differs(joined) is None
+    assert joins(1, reclaim_token=wrong).differs(joined).rows == ("topics.lease.14",)
 
 
 def test_a_session_whose_name_was_taken_over_joins_again_where_it_may_act() -> None:
@@ -302,17 +302,17 @@ def test_a_word_in_another_case_or_without_its_marks_may_be_found_and_need_not()
     (message,) = topic.messages
     message.message_id.value, message.created_at.value = "0000000001", 1.0
     shown = {name: getattr(message, name) for name in ("seq", "sender", "message_type")}
-    told = {"topic_id": "0123456789", "message_id": "0000000001", "created_at": 1.0, "topic_name": "lane", **shown}
-    found, nothing = {"results": [told | {"snippet": "Alpha caf\u00e9"}]}, {"results": list[Any]()}
+    found_row = {"topic_id": "0123456789", "message_id": "0000000001", "created_at": 1.0, "topic_name": "lane", **shown}
+    hit, nothing = {"results": [found_row | {"snippet": "Alpha caf\u00e9"}]}, {"results": list[Any]()}
 
     def finds(query: str, seen: Any) -> bool:
         return room.answer(1, "messages_search", query=query, mode="fts").differs(seen) is None
 
-    assert finds("Alpha", found) and not finds("Alpha", nothing)
-    assert finds("cafe", found) and finds("cafe", nothing)
-    assert finds("ALPHA", found) and not finds("ALPHA", nothing)
+    assert finds("Alpha", hit) and not finds("Alpha", nothing)
+    assert finds("cafe", hit) and finds("cafe", nothing)
+    assert finds("ALPHA", hit) and not finds("ALPHA", nothing)
     room.model.dialects["words in another case"] = "may be"
-    assert finds("ALPHA", found) and finds("ALPHA", nothing)
+    assert finds("ALPHA", hit) and finds("ALPHA", nothing)
 
 
 def test_own_messages_that_came_during_a_wait_in_vain_are_passed_then_or_at_the_next_sync() -> None:

@@ -23,8 +23,8 @@ def busproof(folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
 
 def rows(done: subprocess.CompletedProcess[str], *outcomes: str) -> list[str]:
     """Rows of these outcomes, as the terminal tells them."""
-    told = "|".join(outcomes)
-    return sorted(set(re.findall(rf"(?:{told})\s+(toy\.log\.\d\d)", done.stdout)))
+    either = "|".join(outcomes)
+    return sorted(set(re.findall(rf"(?:{either})\s+(toy\.log\.\d\d)", done.stdout)))
 
 
 def test_the_doctor_and_the_lists_know_it(tmp_path: Path) -> None:

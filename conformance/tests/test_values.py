@@ -38,15 +38,15 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("system", [name for name, one in SYSTEMS.items() if one.model is not None])
+@pytest.mark.parametrize("system", [name for name, entry in SYSTEMS.items() if entry.model is not None])
 def test_the_reference_ends_each_call_as_its_model_says(system: str, warm: Warm) -> None:
     """And the calls are of many methods, answered and refused."""
     specification = SYSTEMS[system].model
     assert specification is not None
     with closing(Fleet([warm.spec(reference(system))], system=system)) as fleet:
         played = values.programs(fleet, specification, seed=5, examples=20)
-    told = [program.mismatch.told() for program in played if program.mismatch is not None]
-    assert told == []
+    mismatches = [program.mismatch.told() for program in played if program.mismatch is not None]
+    assert mismatches == []
     assert len(played) == 20
     assert sum(program.seen.calls for program in played) > 40
 
@@ -61,11 +61,11 @@ def test_a_fault_that_no_list_of_edges_has_is_found_and_made_simple(tmp_path: Pa
     with closing(Fleet([spec], system="worker")) as fleet:
         # After any change of the generator one seed may go astray for long; of several, one does not.
         tried = (values.simplest(fleet, specification, seed=seed, examples=100, shrink_s=5) for seed in range(8))
-        found = next((one for one in tried if one is not None), None)
-        assert found is not None
-        small, is_certain = shrink(lambda steps: play(fleet, specification, steps), found, seconds=60)
+        faulty = next((program for program in tried if program is not None), None)
+        assert faulty is not None
+        small, is_certain = shrink(lambda steps: play(fleet, specification, steps), faulty, seconds=60)
     assert is_certain
     assert small.mismatch is not None
-    assert len(small.steps) <= len(found.steps)
+    assert len(small.steps) <= len(faulty.steps)
     numbers = [float(text) for text in re.findall(r"-?\d+\.\d+(?:e[+-]?\d+)?", repr(small.steps))]
     assert any(float(f"{number:.12g}") != number for number in numbers), small.steps

@@ -31,7 +31,7 @@ def test_names_are_replaced_wherever_a_story_says_them() -> None:
     ]
     first, wait, opened = renamed(steps, {"ann": "x:y"})
     assert first.params["row"] == {"from": "x:y", "x:y": ["x:y", "annex"], "path": "a/x:y/b", "ref": {"$": "ann"}}
-    assert [one.params["agent_id"] for one in wait.calls] == ["x:y", "bob"]
+    assert [poll.params["agent_id"] for poll in wait.calls] == ["x:y", "bob"]
     assert opened.params == steps[2].params
 
 
@@ -44,9 +44,9 @@ def test_look_alikes_are_told_apart_by_their_bytes_alone() -> None:
 
 def test_a_clock_goes_back_before_a_call_and_is_right_again_before_the_next() -> None:
     calls = [call(0, "poll", agent_id=str(number)) for number in range(20)]
-    told = there_and_back([Step("open"), *calls[:10], Step("clock", params={"now_ms": T0_MS + 5}), *calls[10:]], T0_MS)
-    assert [step for step in told if step.do == "call"] == calls
-    clocks = [step.params["now_ms"] for step in told if step.do == "clock"]
+    steps = there_and_back([Step("open"), *calls[:10], Step("clock", params={"now_ms": T0_MS + 5}), *calls[10:]], T0_MS)
+    assert [step for step in steps if step.do == "call"] == calls
+    clocks = [step.params["now_ms"] for step in steps if step.do == "clock"]
     assert max(clocks[:10]) == T0_MS and max(clocks[11:]) == T0_MS + 5
     assert min(clocks) < T0_MS - 50_000 and any(before > now for before, now in itertools.pairwise(clocks))
 
@@ -57,10 +57,10 @@ def test_between_two_calls_somebody_opens_the_store_or_begins_anew() -> None:
         *(call(0, "poll") for _ in range(6)),
         call("hand", "look"),
     ]
-    told = interrupted(story)
-    assert [step.do for step in told] == ["open", *["open", "call", "restart", "call", "open", "call"] * 2, "call"]
-    assert {step.params["options"]["lease_ms"] for step in told if step.do == "open"} == {5}
-    assert [step for step in told if step.do == "call"] == story[1:]
+    varied = interrupted(story)
+    assert [step.do for step in varied] == ["open", *["open", "call", "restart", "call", "open", "call"] * 2, "call"]
+    assert {step.params["options"]["lease_ms"] for step in varied if step.do == "open"} == {5}
+    assert [step for step in varied if step.do == "call"] == story[1:]
 
 
 @pytest.mark.parametrize(("system", "name", "how"), VARIED)

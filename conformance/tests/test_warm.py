@@ -77,8 +77,8 @@ def test_what_one_program_changes_no_other_sees(warm: Warm, tmp_path: Path) -> N
     program.write_text(
         "from refbus.worker.bus import WorkerBus\nprint(WorkerBus.DURABILITY)\nWorkerBus.DURABILITY = 'none'\n"
     )
-    said = [subprocess.run(argv(warm, program), capture_output=True, text=True, check=True).stdout for _ in range(2)]
-    assert said[0] == said[1] != "none\n"
+    outputs = [subprocess.run(argv(warm, program), capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    assert outputs[0] == outputs[1] != "none\n"
 
 
 def test_its_socket_has_a_path_that_fits_wherever_temporary_files_are(
@@ -115,9 +115,9 @@ def test_a_program_and_its_caller_that_end_at_once_end_nothing_else(tmp_path: Pa
         assert started.stdout is not None
         pid, server = map(int, started.stdout.readline().split())
         os.kill(server, signal.SIGSTOP)
-        for one in order:
-            os.kill((pid, started.pid)[one], signal.SIGKILL)
-            if one == 0:
+        for turn in order:
+            os.kill((pid, started.pid)[turn], signal.SIGKILL)
+            if turn == 0:
                 started.stdout.read()
             else:
                 started.wait()

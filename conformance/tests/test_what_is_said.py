@@ -36,7 +36,7 @@ def parts(annotation: Any) -> tuple[Any, ...]:
     if typing.get_origin(annotation) is typing.Annotated:
         return parts(typing.get_args(annotation)[0])
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        return tuple(part for one in typing.get_args(annotation) for part in parts(one))
+        return tuple(part for member in typing.get_args(annotation) for part in parts(member))
     return (annotation,)
 
 
@@ -95,7 +95,7 @@ def said(model: type[BaseModel], params: Any, at: str) -> Iterator[str]:
             elif typing.get_origin(kind) is list and type(value) is dict:
                 inner, values = typing.get_args(kind)[0], [value.get("of")]
             if isinstance(inner, type) and issubclass(inner, BaseModel):
-                yield from (one for each in values for one in said(inner, each, place))
+                yield from (saying for each in values for saying in said(inner, each, place))
 
 
 def calls(steps: list[Step]) -> Iterator[Step]:
@@ -114,7 +114,7 @@ def test_each_parameter_of_the_protocol_is_said_in_every_way(system: str) -> Non
         for step in calls(steps):
             if step.method in methods and step.at != "hand":
                 heard |= {step.method, *said(methods[step.method], step.params, step.method)}
-    expected = {one for name, model in methods.items() for one in (name, *wanted(model, name))}
+    expected = {saying for name, model in methods.items() for saying in (name, *wanted(model, name))}
     if system in PROMISES_NO_TYPES:
         expected = {saying for saying in expected if not saying.endswith((" wrong", " null"))}
     assert sorted(expected - heard - EXCEPTIONS.get(system, {}).keys()) == []

@@ -23,9 +23,9 @@ _COMPOSED = {
 
 @pytest.mark.parametrize("kind", WHY)
 def test_a_kind_is_told_in_its_sentence(kind):
-    told = Witness((1, 2), kind, 17, 23, of="message 9").why
-    assert "{" not in told
-    assert told.endswith(": message 9")
+    why = Witness((1, 2), kind, 17, 23, of="message 9").why
+    assert "{" not in why
+    assert why.endswith(": message 9")
 
 
 @pytest.mark.parametrize("kind", WHY)

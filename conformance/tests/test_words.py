@@ -16,9 +16,9 @@ ANYTHING = st.text(st.characters())  # half surrogates, too
 @given(ANYTHING)
 def test_nothing_printed_acts_on_a_terminal(text: str) -> None:
     """No control, direction, joiner, separator or half surrogate is left, and the text can be encoded."""
-    for told, allowed in ((printable(text), "\n"), (one_line(text), "")):
-        told.encode()
-        left = {unicodedata.category(c) for c in told if c not in allowed}
+    for shown, allowed in ((printable(text), "\n"), (one_line(text), "")):
+        shown.encode()
+        left = {unicodedata.category(c) for c in shown if c not in allowed}
         assert not left & {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
@@ -58,12 +58,12 @@ def test_a_report_at_a_terminal_holds_no_line_and_no_escape_of_the_bus() -> None
     footer = {"counts": {"fail": 1}, "known_failed": [], "verdict": "invalid"}
     out = Terminal()
     terminal.render(Report(header, [row, warned], footer), out)
-    told = out.getvalue()
-    told.encode()
+    shown = out.getvalue()
+    shown.encode()
     for colour in ("\x1b[1;31m", "\x1b[1;33m", "\x1b[0m"):  # the kit's own
-        told = told.replace(colour, "")
-    assert told.replace("\n", "").isprintable()
-    assert not [line for line in told.splitlines() if line.startswith("VALID")]
+        shown = shown.replace(colour, "")
+    assert shown.replace("\n", "").isprintable()
+    assert not [line for line in shown.splitlines() if line.startswith("VALID")]
 
 
 def test_a_warning_is_told_in_lines_and_says_where_it_is_cut() -> None:
@@ -76,6 +76,6 @@ def test_a_warning_is_told_in_lines_and_says_where_it_is_cut() -> None:
         why = " ".join(f"word{number}" for number in range(words))
         out = io.StringIO()
         terminal.render(Report(header, [{**row, "why": why, "events": []}], footer), out)
-        told = " ".join(out.getvalue().split())
-        assert (why in told) is (words == 50)
-        assert ("… (the report has all)" in told) is (words == 500)
+        shown = " ".join(out.getvalue().split())
+        assert (why in shown) is (words == 50)
+        assert ("… (the report has all)" in shown) is (words == 500)

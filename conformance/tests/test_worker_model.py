@@ -59,7 +59,7 @@ def _chosen(value: Any) -> Any:
     if isinstance(value, AnyOrder):
         return _chosen(value.value)
     return (
-        [_chosen(one) for one in value]
+        [_chosen(member) for member in value]
         if isinstance(value, list)
         else _chosen(value.value)
         if _is_part(value)
@@ -206,14 +206,14 @@ def test_an_ack_that_moves_nothing_may_be_told_or_not(choice: str, moved_ms: int
 
 def test_a_search_may_read_what_is_there_now() -> None:
     """Nobody says when an index is made: a bus without one no longer finds the words of a blob that is lost."""
-    for choice, found in (("made by the first search", 1), ("made by each search", 0)):
+    for choice, count in (("made by the first search", 1), ("made by each search", 0)):
         store = Store()
         store.model.dialects = {"search index": choice}
         store.published("alpha " + "x" * 5000)
         assert len(store.said("search", query="alpha")["messages"]) == 1
         (ref,) = store.model.blobs
         store.model.harm[ref] = LOST
-        assert len(store.said("search", query="alpha")["messages"]) == found
+        assert len(store.said("search", query="alpha")["messages"]) == count
 
 
 def test_a_refusal_must_be_definite_and_a_reply_whole() -> None:
@@ -276,8 +276,8 @@ def test_words_and_depths() -> None:
 def test_what_is_wrong_with_the_lines_of_an_export_says_whose_sentence_is_broken(seen: Any, broken: str | None) -> None:
     """A torn line is no disorder, and a line too many no torn one."""
     rows = {name: name.replace("_", " ") for name in ("no_line", "missing", "order", "content")}
-    found = Lines([{"seq": 1, "id": "m1"}, {"seq": 2}], doubled=("doubled",), **rows).differs(seen, "lines", ())
-    assert (found and found.rows) == (broken and (broken,))
+    difference = Lines([{"seq": 1, "id": "m1"}, {"seq": 2}], doubled=("doubled",), **rows).differs(seen, "lines", ())
+    assert (difference and difference.rows) == (broken and (broken,))
 
 
 JSON = st.recursive(
@@ -340,9 +340,9 @@ def test_a_bus_may_not_know_lease_ms() -> None:
 @pytest.mark.parametrize("name", ["n" * 200, "\u00e9" * 100])
 def test_a_bus_that_takes_a_long_name_for_too_long_is_told_the_limit_that_it_declares_first(name: str) -> None:
     store, refusal = Store(), Refusal("INVALID_ARGUMENT", True, "too long")
-    said = store.answer("publish", agent_id=name, message={"type": "t"}).differs(refusal)
-    assert said is not None
-    assert said.rows[0] == "worker.limit.18"
-    said = store.answer("publish", agent_id="ann", message={"type": "t"}).differs(refusal)
-    assert said is not None
-    assert "worker.limit.18" not in said.rows
+    difference = store.answer("publish", agent_id=name, message={"type": "t"}).differs(refusal)
+    assert difference is not None
+    assert difference.rows[0] == "worker.limit.18"
+    difference = store.answer("publish", agent_id="ann", message={"type": "t"}).differs(refusal)
+    assert difference is not None
+    assert "worker.limit.18" not in difference.rows

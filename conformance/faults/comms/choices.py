@@ -84,13 +84,13 @@ def the_trail_speaks_another_way():
         seq, at, event, agent_id, message_id, details = row
         what = f"it was {event.replace('_', ' ')}"
         more = json.loads(details)
-        told = {
+        members = {
             "audit_seq": seq,
             "when": at,
             "what": what,
             "who": agent_id,
             "which": message_id or more.pop("path", None),
         }
-        return json.dumps({**told, "more": more}) + "\n"
+        return json.dumps({**members, "more": more}) + "\n"
 
     patch(export, _line=line)

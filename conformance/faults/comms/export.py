@@ -37,8 +37,8 @@ def a_strangers_line_is_the_start():
 
     def to_the_end(audit: Audit, last_seq: int) -> tuple[list[str], int]:
         lines: list[str] = []
-        while (found := audit.lines_after(last_seq))[0]:
-            lines, last_seq = lines + found[0], found[1]
+        while (page := audit.lines_after(last_seq))[0]:
+            lines, last_seq = lines + page[0], page[1]
         return lines, last_seq
 
     class Faulty(Audit):
@@ -100,8 +100,8 @@ def exporters_do_not_wait():
 
     def to_the_end(audit: Audit, last_seq: int) -> tuple[list[str], int]:
         lines: list[str] = []
-        while (found := audit.lines_after(last_seq))[0]:
-            lines, last_seq = lines + found[0], found[1]
+        while (page := audit.lines_after(last_seq))[0]:
+            lines, last_seq = lines + page[0], page[1]
         return lines, last_seq
 
     class Faulty(Audit):
@@ -162,8 +162,8 @@ def records_afterwards():
             reply = super().send_message(*args, **how)
             with self.store.transaction() as tx:
                 while _late:
-                    noun, told, named = _late.pop(0)
-                    _now(noun, tx, *told, **named)
+                    noun, positional, named = _late.pop(0)
+                    _now(noun, tx, *positional, **named)
             return reply
 
     return RecordsAfterwards
@@ -222,8 +222,8 @@ def the_trail_is_told_again():
 
     def to_the_end(audit: Audit, last_seq: int) -> tuple[list[str], int]:
         lines: list[str] = []
-        while (found := audit.lines_after(last_seq))[0]:
-            lines, last_seq = lines + found[0], found[1]
+        while (page := audit.lines_after(last_seq))[0]:
+            lines, last_seq = lines + page[0], page[1]
         return lines, last_seq
 
     class Faulty(Audit):

@@ -153,12 +153,12 @@ def deadline_afterwards():
     _late: list[Any] = []
     _now = Leases.store_delivery
 
-    def store_later(self: Leases, tx: Any, *told: Any) -> None:
+    def store_later(self: Leases, tx: Any, *args: Any) -> None:
         """A claim's; a completion is as it should be."""
-        if told[2].status == "processing":
-            _late.append((self, told))
+        if args[2].status == "processing":
+            _late.append((self, args))
         else:
-            _now(self, tx, *told)
+            _now(self, tx, *args)
 
     patch(Leases, store_delivery=store_later)
 
@@ -169,8 +169,8 @@ def deadline_afterwards():
             reply = super().claim_message(*args, **how)
             with self.store.transaction() as tx:
                 while _late:
-                    noun, told = _late.pop(0)
-                    _now(noun, tx, *told)
+                    noun, positional = _late.pop(0)
+                    _now(noun, tx, *positional)
             return reply
 
     return DeadlineAfterwards

@@ -651,8 +651,8 @@ def sends_once_in_two_steps():
             reply = super().send_message(*args, **how)
             with self.store.transaction() as tx:
                 while _late:
-                    noun, told, named = _late.pop(0)
-                    _now(noun, tx, *told, **named)
+                    noun, positional, named = _late.pop(0)
+                    _now(noun, tx, *positional, **named)
             return reply
 
     return SendsOnce
@@ -871,8 +871,8 @@ def votes_afterwards():
             reply = super().send_message(*args, **how)
             with self.store.transaction() as tx:
                 while _late:
-                    noun, told, named = _late.pop(0)
-                    _now(noun, tx, *told, **named)
+                    noun, positional, named = _late.pop(0)
+                    _now(noun, tx, *positional, **named)
             return reply
 
     return VotesAfterwards

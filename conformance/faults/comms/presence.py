@@ -28,8 +28,8 @@ def counts_afterwards():
             reply = super().send_message(*args, **how)
             with self.store.transaction() as tx:
                 while _late:
-                    noun, told, named = _late.pop(0)
-                    _now(noun, tx, *told, **named)
+                    noun, positional, named = _late.pop(0)
+                    _now(noun, tx, *positional, **named)
             return reply
 
     return CountsAfterwards
@@ -78,8 +78,8 @@ class HeartbeatsInMemory(CommsBus):
         return {}
 
     def get_agent_health(self, agent_id: str) -> dict[str, Any]:
-        told = json.loads((self.store.folder / "beats.json").read_text())[agent_id]
-        return {**super().get_agent_health("ghost"), "agent_id": agent_id, **told}
+        beat = json.loads((self.store.folder / "beats.json").read_text())[agent_id]
+        return {**super().get_agent_health("ghost"), "agent_id": agent_id, **beat}
 
 
 @fault("comms.presence.14")

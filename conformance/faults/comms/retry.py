@@ -305,8 +305,8 @@ def puts_back_afterwards():
             reply = super().redrive(*args, **how)
             with self.store.transaction() as tx:
                 while late:
-                    noun, told, named = late.pop()
-                    put_back(noun, tx, *told, **named)
+                    noun, positional, named = late.pop()
+                    put_back(noun, tx, *positional, **named)
             return reply
 
     patch(Retries, put_back=later)
@@ -403,8 +403,8 @@ def redrives_in_two_steps():
             reply = super().redrive(*args, **how)
             with self.store.transaction() as tx:
                 while _late:
-                    noun, told, named = _late.pop(0)
-                    _now(noun, tx, *told, **named)
+                    noun, positional, named = _late.pop(0)
+                    _now(noun, tx, *positional, **named)
             return reply
 
     return RedrivesInTwoSteps

@@ -111,10 +111,10 @@ def anyone_answers():
     """Any agent that answers a message does so in its addressee's name."""
 
     class Faulty(Requests):
-        def send_response(self, original_message: Any, response_payload: Any, *more: Any, **said: Any) -> Any:
+        def send_response(self, original_message: Any, response_payload: Any, *more: Any, **how: Any) -> Any:
             if original_message.get("to_agent") is not None:
-                said.pop("agent_id", None)
-            return super().send_response(original_message, response_payload, *more, **said)
+                how.pop("agent_id", None)
+            return super().send_response(original_message, response_payload, *more, **how)
 
     patch(bus, Requests=Faulty)
 
@@ -196,11 +196,11 @@ def counts_when_it_has_looked():
 
     def wait_for(store: Store, look: Any, wait_s: float) -> Any:
         end = time.monotonic() + wait_s
-        while not (found := look()) and time.monotonic() < end:
+        while not (reply := look()) and time.monotonic() < end:
             before = count(store)
             while count(store) == before and time.monotonic() < end:
                 time.sleep(0.005)
-        return found
+        return reply
 
     patch(Store, wait_for=wait_for)
 

@@ -26,9 +26,9 @@ def days_of_arrival():
 
     def moved(self: Archive, agent: str, name: str, stat: Stat) -> bool:
         path = f"agents/{agent}/outbox/{name}"
-        found = self._store.db.row("SELECT discovered_at FROM messages WHERE file_path = ?", (path,))
-        if found is not None:
-            day = datetime.datetime.fromtimestamp(found[0] / 1000, datetime.UTC).date()
+        row = self._store.db.row("SELECT discovered_at FROM messages WHERE file_path = ?", (path,))
+        if row is not None:
+            day = datetime.datetime.fromtimestamp(row[0] / 1000, datetime.UTC).date()
             Archive._today = lambda _self: day
         try:
             return move(self, agent, name, stat)

@@ -106,10 +106,10 @@ def leaves_large_files_open():
     _read, _left = tree.read, list[int]()
 
     def _leaks(name: str, fd: int, bytes_max: int) -> Any:
-        found = _read(name, fd, bytes_max)
-        if found[0].st_size > bytes_max:
+        file = _read(name, fd, bytes_max)
+        if file[0].st_size > bytes_max:
             _left.append(os.open(os.devnull, os.O_RDONLY))
-        return found
+        return file
 
     patch(tree, read=_leaks)
 
@@ -132,8 +132,8 @@ def links_are_told_as_anything():
     _obstacle = Presence._obstacle
 
     def tells_no_kind(presence: Presence, *parts: str) -> object:
-        found = _obstacle(presence, *parts)
-        return found and found._replace(event="not_regular")
+        refusal = _obstacle(presence, *parts)
+        return refusal and refusal._replace(event="not_regular")
 
     patch(Presence, _obstacle=tells_no_kind)
 
@@ -145,8 +145,8 @@ def links_in_tmp_are_followed():
 
     def remove(self: deliver.Delivery, folder: str) -> None:
         path = self._store.root / "tmp" / folder
-        for one in path.iterdir():
-            one.unlink()
+        for entry in path.iterdir():
+            entry.unlink()
         path.unlink() if path.is_symlink() else path.rmdir()
 
     patch(deliver.Delivery, remove=remove)
@@ -199,10 +199,10 @@ def passes_over_far_times():
     _look = tree.look
 
     def overlooks(name: str, fd: int) -> os.stat_result:
-        found = _look(name, fd)
-        if not -(2**63) <= found.st_mtime_ns < 2**63:
+        status = _look(name, fd)
+        if not -(2**63) <= status.st_mtime_ns < 2**63:
             raise FileNotFoundError(name)
-        return found
+        return status
 
     patch(tree, look=overlooks)
 

@@ -253,9 +253,7 @@ def nobody_is_seen():
 @fault("relay.presence.13")
 def nobody_needs_a_name():
     """A spawn without CLI starts claude."""
-    rewrite(
-        spawn.Spawns._program, 'raise Failure("bad_request", "CLI is missing")', 'wanted = {**wanted, "CLI": "claude"}'
-    )
+    rewrite(spawn.Spawns._program, 'raise Failure("bad_request", "CLI is missing")', 'wanted["CLI"] = "claude"')
 
 
 @fault("relay.presence.33", item="corpus:routes")

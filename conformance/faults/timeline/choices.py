@@ -58,11 +58,11 @@ def deliveries_have_no_form():
 
     class Choice(TimelineBus):
         def fetch(self, filter: Any, group: Any = None, wait_ms: Any = 0) -> dict[str, Any]:
-            found = super().fetch(filter, group, wait_ms)
-            if found["message"] is not None:
-                hidden = base64.b64encode(found["message"]["delivery"].encode()[::-1]).decode()
-                found["message"]["delivery"] = hidden
-            return found
+            reply = super().fetch(filter, group, wait_ms)
+            if reply["message"] is not None:
+                hidden = base64.b64encode(reply["message"]["delivery"].encode()[::-1]).decode()
+                reply["message"]["delivery"] = hidden
+            return reply
 
         def ack(self, delivery: Any) -> dict[str, Any]:
             return super().ack(opened(delivery))
@@ -79,21 +79,21 @@ def forks_of_a_name_alone():
     place = Lineage.place
 
     def spans(lineage: Lineage, timeline: str) -> list[Span]:
-        found: list[Span] = []
+        seen: list[Span] = []
         met: set[str] = set()
         at, upto = lineage._branch(token.encode(timeline)), None
         while at.timeline not in met:
             met.add(at.timeline)
             after = 0 if at.origin is None else at.origin.at
             if upto is None or upto > after:
-                found.append(Span(at.timeline, after, upto))
+                seen.append(Span(at.timeline, after, upto))
             if at.origin is None:
-                return found[::-1]
+                return seen[::-1]
             upto = after if upto is None else min(upto, after)
             try:
                 at = lineage._branch(at.origin.parent)
             except NotFound:
-                return found[::-1]
+                return seen[::-1]
         raise NotFound("its parents go in a circle")
 
     patch(

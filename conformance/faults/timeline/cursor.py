@@ -33,12 +33,12 @@ def acks_are_not_confirmed():
     """On NATS an ack is published, and answered before the server has it."""
     from refbus.timeline.jetstream import JetStreamQueue, _parts
 
-    def told(queue: JetStreamQueue, delivery: str) -> None:
+    def ack(queue: JetStreamQueue, delivery: str) -> None:
         _parts(delivery)
         client = queue.client
         client._run(client._connection.publish(delivery, b"+ACK"), 2.0)
 
-    patch(JetStreamQueue, ack=told)
+    patch(JetStreamQueue, ack=ack)
 
 
 @fault("timeline.cursor.21")
@@ -48,12 +48,12 @@ def acks_of_nobody_are_answered():
 
     _ack = JetStreamQueue.ack
 
-    def told(queue: JetStreamQueue, delivery: str) -> None:
+    def ack(queue: JetStreamQueue, delivery: str) -> None:
         _parts(delivery)
         with contextlib.suppress(InvalidArgument):
             _ack(queue, delivery)
 
-    patch(JetStreamQueue, ack=told)
+    patch(JetStreamQueue, ack=ack)
 
 
 @fault("timeline.cursor.13", item="corpus:program_03")
@@ -137,8 +137,8 @@ def keys_lose_their_timeline():
     as_fetched = cursor._as_fetched
 
     def on_main(taken: Any) -> Any:
-        told = as_fetched(taken)
-        return {**told, "key": {**(told["key"] or {}), "timeline": "main"}}
+        message = as_fetched(taken)
+        return {**message, "key": {**(message["key"] or {}), "timeline": "main"}}
 
     patch(cursor, _as_fetched=on_main)
 
@@ -179,13 +179,13 @@ def listens_when_it_has_looked():
 
     def wait_for(store: Store, look: Any, wait_s: float) -> Any:
         deadline = time.monotonic() + wait_s
-        if found := look():
-            return found
+        if node := look():
+            return node
         with store.waiters.borrow() as waiter:
-            while not found and (left_s := deadline - time.monotonic()) > 0:
+            while not node and (left_s := deadline - time.monotonic()) > 0:
                 waiter.wait(left_s)
-                found = look()
-        return found
+                node = look()
+        return node
 
     # the bell alone
     patch(wake, SLEEP_S_MAX=3600.0)
@@ -199,10 +199,10 @@ def looks_before_it_takes():
 
     def of_the_look(tx: Any, name: str, wanted: Any) -> int | None:
         if name not in _seen:
-            found = _next(tx, name, wanted)
-            if found is not None:
-                _seen[name] = found
-            return found
+            rowid = _next(tx, name, wanted)
+            if rowid is not None:
+                _seen[name] = rowid
+            return rowid
         return _seen.pop(name)
 
     patch(sqlite, _next=of_the_look)
@@ -270,10 +270,10 @@ def takes_what_was_due():
 
     def of_the_look(tx: Any, name: str) -> Any:
         if name not in _seen:
-            found = _due(tx, name)
-            if found is not None:
-                _seen[name] = found
-            return found
+            due = _due(tx, name)
+            if due is not None:
+                _seen[name] = due
+            return due
         return _seen.pop(name)
 
     patch(sqlite, _due=of_the_look)

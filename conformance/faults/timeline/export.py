@@ -20,8 +20,8 @@ class DelegationsAreNotReplayed(TimelineBus):
     # Others' work is theirs.
 
     def replay(self, timeline: str, submission: str) -> Any:
-        found = super().replay(timeline, submission)
-        return {**found, "messages": [one for one in found["messages"] if ".delegate." not in one["subject"]]}
+        reply = super().replay(timeline, submission)
+        return {**reply, "messages": [row for row in reply["messages"] if ".delegate." not in row["subject"]]}
 
 
 @fault("timeline.export.05", item="corpus:program_10")
@@ -30,9 +30,9 @@ def forks_replay_their_own():
     read = Lineage.read
 
     def own(lineage: Lineage, timeline: str, after: int = 0, submission: str | None = None) -> Any:
-        found = read(lineage, timeline, after, submission)
+        nodes = read(lineage, timeline, after, submission)
         mine = token.encode(timeline)
-        return found if submission is None else (node for node in found if node.subject.split(".")[1] == mine)
+        return nodes if submission is None else (node for node in nodes if node.subject.split(".")[1] == mine)
 
     patch(Lineage, read=own)
 
@@ -44,10 +44,10 @@ class ReplaysWaitForTheEnd(TimelineBus):
     # Asks the agent to finish first.
 
     def replay(self, timeline: str, submission: str) -> Any:
-        found = super().replay(timeline, submission)
-        if found["complete"] is None:
+        reply = super().replay(timeline, submission)
+        if reply["complete"] is None:
             raise NotFound("the agent has not finished")
-        return found
+        return reply
 
 
 @fault("timeline.export.03", item="corpus:program_04")
@@ -57,8 +57,8 @@ class TheDigestIsOfTheLast(TimelineBus):
     # The last hash covers all before it, does it not?
 
     def replay(self, timeline: str, submission: str) -> Any:
-        found = super().replay(timeline, submission)
-        return {**found, "digest": sha256(found["messages"][-1]["hash"].encode()).hexdigest()}
+        reply = super().replay(timeline, submission)
+        return {**reply, "digest": sha256(reply["messages"][-1]["hash"].encode()).hexdigest()}
 
 
 @fault("timeline.export.04", item="corpus:program_03")

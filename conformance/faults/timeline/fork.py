@@ -22,7 +22,7 @@ class ARepeatedForkIsAConflict(TimelineBus):
     # Once is enough.
 
     def fork(self, timeline: str, submission: str, agent_name: str, parent: str, at: int) -> Any:
-        if any(one["timeline"] == timeline for one in self.timelines()["timelines"]):
+        if any(row["timeline"] == timeline for row in self.timelines()["timelines"]):
             raise IdConflict(f"timeline {timeline!r} exists")
         return super().fork(timeline, submission, agent_name, parent, at)
 
@@ -34,7 +34,7 @@ class ForksAreOfTheNewest(TimelineBus):
     # Now is as good as then.
 
     def fork(self, timeline: str, submission: str, agent_name: str, parent: str, at: int) -> Any:
-        newest = [one["number"] for one in self.log(parent)["messages"]][-1]
+        newest = [message["number"] for message in self.log(parent)["messages"]][-1]
         return super().fork(timeline, submission, agent_name, parent, min(at, 1) and (newest if at <= newest else at))
 
 
@@ -85,7 +85,7 @@ class ForksHaveNoPoint(TimelineBus):
     # A list will do.
 
     def timelines(self) -> Any:
-        return {"timelines": [{**one, "at": None} for one in super().timelines()["timelines"]]}
+        return {"timelines": [{**row, "at": None} for row in super().timelines()["timelines"]]}
 
 
 @fault("timeline.fork.10", item="corpus:program_01")
@@ -106,7 +106,7 @@ def forks_of_nothing():
 def forks_see_on():
     """A fork sees its parent's later messages."""
     spans = Lineage.spans
-    patch(Lineage, spans=lambda lineage, timeline: [one._replace(upto=None) for one in spans(lineage, timeline)])
+    patch(Lineage, spans=lambda lineage, timeline: [span._replace(upto=None) for span in spans(lineage, timeline)])
 
 
 @fault("timeline.fork.02", item="corpus:program_04")
@@ -158,8 +158,8 @@ class VerifyStopsAtTheFork(TimelineBus):
     # The rest is somebody else's.
 
     def verify(self, timeline: str | None = None, head: str | None = None) -> Any:
-        found = super().verify(timeline, head)
-        rows = {one["timeline"]: one for one in self.timelines()["timelines"]}
+        report = super().verify(timeline, head)
+        rows = {row["timeline"]: row for row in self.timelines()["timelines"]}
         if timeline is not None and rows[timeline]["parent"] is not None:
-            found["checked"] = rows[timeline]["number"] - rows[timeline]["at"]
-        return found
+            report["checked"] = rows[timeline]["number"] - rows[timeline]["at"]
+        return report

@@ -591,10 +591,10 @@ class TheFirstStateStays(TimelineBus):
     # Looks no further.
 
     def state(self, timeline: str, agent: str) -> Any:
-        for one in self.log(timeline)["messages"]:
-            key = one["key"] or {}
-            if one["state"] is not None and agent in (key.get("target"), key.get("agent")):
-                return {"state": one["state"], "number": one["number"]}
+        for row in self.log(timeline)["messages"]:
+            key = row["key"] or {}
+            if row["state"] is not None and agent in (key.get("target"), key.get("agent")):
+                return {"state": row["state"], "number": row["number"]}
         return super().state(timeline, agent)
 
 
@@ -670,7 +670,7 @@ def verify_looks_at_each_alone():
     wrong = verify._wrong
     patch(
         verify,
-        _wrong=lambda node, last, timeline: (one for one in wrong(node, last, timeline) if one.startswith("the hash")),
+        _wrong=lambda node, last, timeline: (why for why in wrong(node, last, timeline) if why.startswith("the hash")),
     )
     patch(sqlite.SqliteQueue, contradictions=lambda queue: [])
 

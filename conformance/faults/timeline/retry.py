@@ -26,11 +26,11 @@ def answers_must_be_heard():
     def by_ear(queue: JetStreamQueue, subject: str, nonce: str | None = None, wait_s: float = 0) -> Node | None:
         deadline = time.monotonic() + wait_s
         with queue.client.hints(subject) as heard:
-            found = find(queue, subject, nonce)
-            while found is None and heard.wait(max(0.0, deadline - time.monotonic())):
+            node = find(queue, subject, nonce)
+            while node is None and heard.wait(max(0.0, deadline - time.monotonic())):
                 heard.clear()
-                found = find(queue, subject, nonce, 0.1)  # it is heard a moment before it is stored
-            return found
+                node = find(queue, subject, nonce, 0.1)  # it is heard a moment before it is stored
+            return node
 
     patch(JetStreamQueue, find=by_ear)
 
@@ -78,9 +78,9 @@ def late_replies_go_to_the_next():
     find = SqliteQueue.find
 
     def earlier(queue: SqliteQueue, subject: str, nonce: str | None = None, wait_s: float = 0) -> Any:
-        found = find(queue, subject, nonce, wait_s)
-        if found is not None or ".res." not in subject:
-            return found
+        node = find(queue, subject, nonce, wait_s)
+        if node is not None or ".res." not in subject:
+            return node
         start = subject.rpartition(".")[0] + ".*"
         row = queue.store.db.row("SELECT subject FROM messages WHERE subject GLOB ? LIMIT 1", (start,))
         return None if row is None else find(queue, row[0])
@@ -153,8 +153,8 @@ def other_questions_get_the_answer():
         """With a payload that nothing differs from."""
 
         def __getattribute__(self, name: str) -> Any:
-            found = super().__getattribute__(name)
-            return _Text(found) if name == "payload" else found
+            value = super().__getattribute__(name)
+            return _Text(value) if name == "payload" else value
 
 
 @fault("timeline.retry.12", item="retry.refused")

@@ -33,8 +33,8 @@ def completes_end_in_the_agent():
     subject, parse = keys.subject, keys.parse
 
     def turned(text: str) -> str:
-        *start, one, other = text.split(".")
-        return ".".join((*start, other, one)) if ".complete." in text else text
+        *start, last, other = text.split(".")
+        return ".".join((*start, other, last)) if ".complete." in text else text
 
     patch(
         keys,
@@ -61,8 +61,8 @@ def delegate_replies_end_in_the_target():
     subject, parse = keys.subject, keys.parse
 
     def turned(text: str) -> str:
-        *start, one, other = text.split(".")
-        return ".".join((*start, other, one)) if ".delegate-reply." in text else text
+        *start, last, other = text.split(".")
+        return ".".join((*start, other, last)) if ".delegate-reply." in text else text
 
     patch(
         keys,
@@ -89,8 +89,8 @@ def delegates_end_in_the_caller():
     subject, parse = keys.subject, keys.parse
 
     def turned(text: str) -> str:
-        *start, one, other = text.split(".")
-        return ".".join((*start, other, one)) if ".delegate." in text else text
+        *start, last, other = text.split(".")
+        return ".".join((*start, other, last)) if ".delegate." in text else text
 
     patch(
         keys,
@@ -126,7 +126,7 @@ def escapes_in_lower_case():
     encode = token.encode
 
     def in_lower_case(text: str) -> str:
-        return re.sub("%..", lambda found: found[0].lower(), encode(text))
+        return re.sub("%..", lambda match: match[0].lower(), encode(text))
 
     patch(token, encode=in_lower_case, _TOKEN=re.compile(token._TOKEN.pattern.replace("0-9A-F", "0-9a-f"), re.ASCII))
 
@@ -152,7 +152,7 @@ def filters_know_no_case():
     def folded(wanted: filters.Filter, key: keys.Key) -> bool:
         values = (keys.value_token(getattr(key, name)) for name in keys.DIMENSIONS[type(key)])
         return type(key) is wanted.kind and all(
-            one is None or one.casefold() == other.casefold() for one, other in zip(wanted.tokens, values, strict=True)
+            a is None or a.casefold() == b.casefold() for a, b in zip(wanted.tokens, values, strict=True)
         )
 
     patch(filters.Filter, matches=folded)
@@ -174,8 +174,8 @@ def invokes_end_in_the_runtime():
     subject, parse = keys.subject, keys.parse
 
     def turned(text: str) -> str:
-        *start, one, other = text.split(".")
-        return ".".join((*start, other, one)) if ".invoke." in text else text
+        *start, last, other = text.split(".")
+        return ".".join((*start, other, last)) if ".invoke." in text else text
 
     patch(
         keys,
@@ -242,8 +242,8 @@ def requests_end_in_the_operation():
     subject, parse = keys.subject, keys.parse
 
     def turned(text: str) -> str:
-        *start, one, other = text.split(".")
-        return ".".join((*start, other, one)) if ".req." in text else text
+        *start, last, other = text.split(".")
+        return ".".join((*start, other, last)) if ".req." in text else text
 
     patch(
         keys,
@@ -258,8 +258,8 @@ def responses_end_in_the_operation():
     subject, parse = keys.subject, keys.parse
 
     def turned(text: str) -> str:
-        *start, one, other = text.split(".")
-        return ".".join((*start, other, one)) if ".res." in text else text
+        *start, last, other = text.split(".")
+        return ".".join((*start, other, last)) if ".res." in text else text
 
     patch(
         keys,
@@ -286,8 +286,8 @@ def strange_dimensions_pass():
     kind_of = keys.kind_of
 
     def without_strangers(value: object) -> Any:
-        kind, said = kind_of(value)
-        return kind, {name: said[name] for name in keys.DIMENSIONS[kind] if name in said}
+        kind, dimensions = kind_of(value)
+        return kind, {name: dimensions[name] for name in keys.DIMENSIONS[kind] if name in dimensions}
 
     patch(keys, kind_of=without_strangers)
 

@@ -29,8 +29,8 @@ def a_full_page_has_more():
     page = log.page
 
     def full(*args: Any) -> log.Page:
-        found = page(*args)
-        return found._replace(has_more=len(found.messages) == args[5])
+        full_page = page(*args)
+        return full_page._replace(has_more=len(full_page.messages) == args[5])
 
     patch(log, page=full)
 
@@ -547,8 +547,8 @@ def the_file_holds_the_next_number():
     standing, move = cursor.standing, cursor.move
 
     def one_less(tx: Any, reader: Any) -> cursor.Standing:
-        found = standing(tx, reader)
-        return found._replace(position=max(found.position - 1, 0))
+        place = standing(tx, reader)
+        return place._replace(position=max(place.position - 1, 0))
 
     patch(cursor, standing=one_less, move=lambda tx, reader, last_seq: move(tx, reader, last_seq + 1))
     reword(cursor, "_NEWS", "(SELECT last_seq", "(SELECT last_seq - 1")

@@ -276,7 +276,7 @@ def everything_is_required():
         schema = tool["input_schema"]
         schema["required"] = list(schema["properties"])
         schema["properties"] = {
-            name: {word: said for word, said in kind.items() if word != "default"}
+            name: {word: value for word, value in kind.items() if word != "default"}
             for name, kind in schema["properties"].items()
         }
 
@@ -397,7 +397,7 @@ class LosesOneInTwenty(TopicsBus):
         call = super().begin_sync(*args, **how)
         ids = [(record["message"]["message_id"],) for record in call.reply["sent"]]
         with self.store.transaction() as tx:
-            lost = [one for one in ids if zlib.crc32(one[0].encode()) % 20 == 0]
+            lost = [row for row in ids if zlib.crc32(row[0].encode()) % 20 == 0]
             tx.executemany("DELETE FROM messages WHERE message_id = ?", lost)
         return call
 
@@ -470,14 +470,14 @@ def numbers_in_blocks():
     blocks: dict[str, range] = {}
 
     def in_blocks(tx: Any, reader: Any) -> cursor.Standing:
-        found, topic_id = standing(tx, reader), reader.topic_id
+        place, topic_id = standing(tx, reader), reader.topic_id
         block = blocks.get(topic_id, range(0))
         sql = "SELECT count(*) FROM messages WHERE topic_id = ? AND seq BETWEEN ? AND ?"
         (used,) = tx.row(sql, (topic_id, block.start, block.stop - 1))
         if used == len(block):
-            used, first = 0, (found.lane.next_seq + 8) // 10 * 10 + 1
+            used, first = 0, (place.lane.next_seq + 8) // 10 * 10 + 1
             block = blocks[topic_id] = range(first, first + 10)
-        return found._replace(lane=found.lane._replace(next_seq=block[used]))
+        return place._replace(lane=place.lane._replace(next_seq=block[used]))
 
     patch(cursor, standing=in_blocks)
 
@@ -598,7 +598,7 @@ def says_only_what_is_wrong():
     """A file of another version is refused, and no remedy is named."""
 
     class Faulty(Store):
-        def mismatch(self, found: str) -> DbSchemaMismatch:
+        def mismatch(self, finding: str) -> DbSchemaMismatch:
             return DbSchemaMismatch("the database has another schema version")
 
     patch(bus, Store=Faulty)

@@ -53,10 +53,10 @@ def closed_topics_are_not_read():
     standing = cursor.standing
 
     def open_only(tx: Any, reader: Any) -> cursor.Standing:
-        found = standing(tx, reader)
-        if found.lane.status == "closed":
+        place = standing(tx, reader)
+        if place.lane.status == "closed":
             raise TopicClosed("the topic is closed")
-        return found
+        return place
 
     patch(cursor, standing=open_only)
 
@@ -165,8 +165,8 @@ def remembers_how_topics_stand():
     standing = cursor.standing
 
     def as_remembered(tx: Any, reader: Any) -> cursor.Standing:
-        found = standing(tx, reader)
-        return found._replace(lane=found.lane._replace(status=remembered[reader.topic_id]))
+        place = standing(tx, reader)
+        return place._replace(lane=place.lane._replace(status=remembered[reader.topic_id]))
 
     patch(cursor, standing=as_remembered)
 

@@ -225,7 +225,7 @@ def reads_on_by_time():
         def poll(self, *, agent_id: str, **more: Any) -> dict[str, Any]:
             reply = super().poll(agent_id=agent_id, **more)
             (since,) = self.db.row(_ACKNOWLEDGED, {"agent": agent_id})
-            return {**reply, "messages": [one for one in reply["messages"] if one["ts_ms"] >= (since or 0)]}
+            return {**reply, "messages": [row for row in reply["messages"] if row["ts_ms"] >= (since or 0)]}
 
     _ACKNOWLEDGED = """
     SELECT max(ts_ms) FROM (

@@ -53,8 +53,8 @@ def announces_afterwards():
 
         _late: list[Any] | None = None
 
-        def announce(self, tx: Any, *told: Any) -> None:
-            self._late = list(told)
+        def announce(self, tx: Any, *change: Any) -> None:
+            self._late = list(change)
 
         def transition(self, *args: Any, **how: Any) -> Any:
             reply = super().transition(*args, **how)

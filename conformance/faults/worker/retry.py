@@ -153,4 +153,4 @@ def sleeps_too_long():
 @fault("worker.retry.07", item="corpus:06056")
 def stays_slow():
     """The interval does not go back to fast after a message."""
-    patch(retry, next_poll_ms=lambda interval_ms, found: interval_ms if found else min(interval_ms * 1.5, 2000.0))
+    patch(retry, next_poll_ms=lambda interval_ms, seen: interval_ms if seen else min(interval_ms * 1.5, 2000.0))
