@@ -49,13 +49,13 @@ class Handler(BaseHTTPRequestHandler):
         query = {name: values[0] for name, values in parse_qs(place.query).items()}
         try:
             with lock:
-                told = answer(self.command, [unquote(part) for part in place.path.split("/")[1:]], query, given)
-            self.send_response(404 if told is None else 200)
+                reply = answer(self.command, [unquote(part) for part in place.path.split("/")[1:]], query, given)
+            self.send_response(404 if reply is None else 200)
         except (KeyError, ValueError) as error:
-            told = {"error": f"{error} is missing or wrong"}
+            reply = {"error": f"{error} is missing or wrong"}
             self.send_response(400)
         self.end_headers()
-        self.wfile.write(json.dumps(told).encode())
+        self.wfile.write(json.dumps(reply).encode())
 
     do_GET = do_POST = do_DELETE = reply
 

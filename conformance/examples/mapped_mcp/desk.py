@@ -58,13 +58,13 @@ for line in sys.stdin:
         result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "desk", "version": "1.0"}}
     elif request["method"] == "tools/list":
         result = {"tools": [{"name": name, "description": text, "inputSchema": {"type": "object", "required": needed,
-                  "properties": {one: {"type": kind} for one, kind in fields.items()}}} for name, (text, fields, needed) in TOOLS.items()]}
+                  "properties": {field: {"type": kind} for field, kind in fields.items()}}} for name, (text, fields, needed) in TOOLS.items()]}
     elif request["method"] == "tools/call":
         try:
-            told, failed = json.dumps(call(request["params"]["name"], request["params"].get("arguments", {}))), False
+            output, failed = json.dumps(call(request["params"]["name"], request["params"].get("arguments", {}))), False
         except (ValueError, KeyError, sqlite3.Error) as error:
-            told, failed = f"{error}", True
-        result = {"content": [{"type": "text", "text": told}], "isError": failed}
+            output, failed = f"{error}", True
+        result = {"content": [{"type": "text", "text": output}], "isError": failed}
     else:
         result = {}
     if "id" in request:

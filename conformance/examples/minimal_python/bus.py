@@ -42,19 +42,19 @@ class Bus:
                 stamped = json.dumps({**row, "ts_ms": now_ms})
                 seq = self.db.execute("INSERT INTO messages (id, row) VALUES (?, ?)", (message_id, stamped)).lastrowid
                 return message_id, seq
-        said = {k: v for k, v in json.loads(known[1]).items() if k != "ts_ms"}
-        if json.dumps(said, sort_keys=True) != text:
+        known_row = {k: v for k, v in json.loads(known[1]).items() if k != "ts_ms"}
+        if json.dumps(known_row, sort_keys=True) != text:
             raise Refused("ID_CONFLICT", f"{message_id} is another message")
         return message_id, known[0]
 
     def poll(self, agent, limit):
         (cursor,) = self.db.execute("SELECT coalesce(max(seq), 0) FROM cursors WHERE agent = ?", (agent,)).fetchone()
-        found = []
+        messages = []
         for seq, message_id, text in self.db.execute("SELECT * FROM messages WHERE seq > ? ORDER BY seq", (cursor,)):
             row = json.loads(text)
-            if row["to_agent"] in (None, agent) and len(found) < limit:
-                found.append({"seq": seq, "id": message_id, **row})
-        return found
+            if row["to_agent"] in (None, agent) and len(messages) < limit:
+                messages.append({"seq": seq, "id": message_id, **row})
+        return messages
 
     def ack(self, agent, seq):
         (newest,) = self.db.execute("SELECT coalesce(max(seq), 0) FROM messages").fetchone()

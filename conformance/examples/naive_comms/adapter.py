@@ -84,8 +84,8 @@ class Session:
         return {"deleted": self.bus.cleanup()}
 
     def validate_message(self, message):
-        found = faults(message)
-        return {"valid": not found, "errors": found}
+        wrong = faults(message)
+        return {"valid": not wrong, "errors": wrong}
 
     def dead_letters(self):
         rows = [dict(row) for row in self.bus.db.execute("SELECT * FROM dead_letter_queue")]

@@ -216,13 +216,13 @@ class Breaker:
 
 def faults(message):
     """All that is wrong with an envelope."""
-    found = [f"{field} is missing" for field in REQUIRED if field not in message]
+    wrong = [f"{field} is missing" for field in REQUIRED if field not in message]
     if not isinstance(message.get("priority", 1), int):
-        found.append("priority is no whole number")
+        wrong.append("priority is no whole number")
     if not 1 <= message.get("priority", 1) <= 10:  # raises for a text
-        found.append("priority is not between 1 and 10")
+        wrong.append("priority is not between 1 and 10")
     if not isinstance(message.get("payload", {}), dict):
-        found.append("payload is no object")
+        wrong.append("payload is no object")
     if message.get("version") != "1.0":
-        found.append(f"version {message.get('version')} is not known")
-    return found
+        wrong.append(f"version {message.get('version')} is not known")
+    return wrong

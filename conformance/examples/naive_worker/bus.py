@@ -85,11 +85,11 @@ class Bus:
 
     def poll(self, agent_id, limit):
         at = self.rows("SELECT last_acked_seq AS at FROM cursors WHERE agent_id = ?", (agent_id,))
-        found = self.rows(
+        messages = self.rows(
             "SELECT * FROM messages WHERE seq > ? AND (to_agent IS NULL OR to_agent = ?) ORDER BY seq LIMIT ?",
             (at[0]["at"] if at else 0, agent_id, limit),
         )
-        return [self.resolved(message) for message in found]
+        return [self.resolved(message) for message in messages]
 
     def resolved(self, message):
         try:
