@@ -118,16 +118,14 @@ class Life:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps)
-def test_counters_equal_what_the_tables_say_at_all_times(
-    open_bus: OpenBus, clock: Clock, life_steps: list[Any]
-) -> None:
+def test_counters_equal_what_the_tables_say_at_all_times(open_bus: OpenBus, clock: Clock, moves: list[Any]) -> None:
     """Sends, claims, failures, time-outs, expiry, dead letters and the way back, in any order (C12)."""
     clock.set(T0_MS)
     bus = open_bus(rate_capacity=1e9)
     for table in ("messages", "message_deliveries", "dead_letter_queue", "agent_status", "audit_log"):
         bus.store.db.write(f"DELETE FROM {table}")
     life = Life(bus)
-    for step in life_steps:
+    for step in moves:
         life.play(*step)
         tables = bus.dump()
         pending = Counter(row["to_agent"] for row in tables["messages"] if row["status"] == "pending")

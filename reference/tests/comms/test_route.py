@@ -95,14 +95,12 @@ def test_channels_are_a_list_of_names(bus: CommsBus, channels: Any) -> None:
 
 def test_a_waiting_receive_is_woken_by_a_message(bus: CommsBus, open_bus: OpenBus) -> None:
     """From another thread, long before its time is over: only a missed wake-up would take the 60 s."""
-    received: list[dict[str, Any]] = []
-    waiter = threading.Thread(
-        target=lambda: received.extend(bus.receive_messages("bob", ["general"], 10, 60)["messages"])
-    )
+    seen: list[dict[str, Any]] = []
+    waiter = threading.Thread(target=lambda: seen.extend(bus.receive_messages("bob", ["general"], 10, 60)["messages"]))
     waiter.start()
     sent = open_bus().send_message("alice", "bob", "note", {"n": 1})["message_id"]
     waiter.join(30)
-    assert [message["id"] for message in received] == [sent]
+    assert [message["id"] for message in seen] == [sent]
 
 
 def send_from_elsewhere(project: str) -> None:

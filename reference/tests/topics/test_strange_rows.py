@@ -91,15 +91,13 @@ def test_a_time_that_is_none_is_told_as_a_number(join: Join, strange: Strange, c
     strange(INSERT, "odd", alice.topic_id, 1)
     strange("UPDATE messages SET created_at = ?", created_at)
     alice.sync("needle")
-    messages = [
+    rows = [
         *bob.sync()["received"],
         *alice.bus.messages_search("needle", mode="fts")["results"],
         *alice.bus.messages(alice.topic_id),
     ]
-    assert [type(message["created_at"]) for message in messages] == [float] * 6
-    assert [message["created_at"] for message in messages if message["seq"] == 1] == [
-        created_at if created_at == 2**31 else 0.0
-    ] * 3
+    assert [type(row["created_at"]) for row in rows] == [float] * 6
+    assert [row["created_at"] for row in rows if row["seq"] == 1] == [created_at if created_at == 2**31 else 0.0] * 3
     assert "odd needle" in "".join(alice.bus.export_markdown(alice.topic_id))
     assert alice.bus.overview(alice.topic_id)[0]["active_at"] > 1.0
 
