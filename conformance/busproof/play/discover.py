@@ -49,9 +49,9 @@ class Told:
 
     def lines(self) -> Iterator[str]:
         """As lines of the file: proposed, or told."""
-        told = f"{self.kept} of {self.times}: {self.evidence}" if self.times else f"says nothing: {self.evidence}"
+        result = f"{self.kept} of {self.times}: {self.evidence}" if self.times else f"says nothing: {self.evidence}"
         setting = f"{self.promise} = {json.dumps(self.value)}" if self.promise in KNOWN else self.promise
-        yield f"{setting:<28} # {told}" if self.times and self.kept == self.times else f"# {setting:<26} # {told}"
+        yield f"{setting:<28} # {result}" if self.times and self.kept == self.times else f"# {setting:<26} # {result}"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -62,10 +62,10 @@ def main(argv: Sequence[str]) -> int:
     household = Household()
     try:
         with tempfile.TemporaryDirectory(prefix="busproof-") as store:
-            found = list(Probes(args.bus, Path(store), household, time.monotonic() + args.seconds).run())
+            answers = list(Probes(args.bus, Path(store), household, time.monotonic() + args.seconds).run())
     finally:
         household.end()
-    text = "".join(f"{line}\n" for line in page(args.bus, found))
+    text = "".join(f"{line}\n" for line in page(args.bus, answers))
     args.out.write_text(text, encoding="utf-8")
     print(text, end="")
     print(f"wrote {args.out}: confirm, tighten or strike each line, and put what stays into bus.toml", file=sys.stderr)
@@ -81,13 +81,13 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def page(bus: str, found: list[Told]) -> Iterator[str]:
+def page(bus: str, answers: list[Told]) -> Iterator[str]:
     """The file."""
     yield f"# What {bus} appears to keep. A line without # was kept each time that it was tried."
     yield "[promises]"
-    for told in found:
-        yield from told.lines()
-    silent = [name for name in CONTRACT.features if name not in {told.promise for told in found}]
+    for answer in answers:
+        yield from answer.lines()
+    silent = [name for name in CONTRACT.features if name not in {answer.promise for answer in answers}]
     if silent:
         yield f"# Not seen: {', '.join(silent)}"
 
@@ -226,8 +226,8 @@ class Probes:
         yield Told("arrival", int(bodies(rows) == bodies(sent)), 1, "six messages of three senders came in their order")
         numbers = {row["body"]: int(row["n"]) for row in rows if row.get("n") is not None}
         if len(numbers) == len(sent):
-            told = [numbers[one["body"]] for one in sent]
-            yield Told("number", int(told == sorted(set(told))), 1, f"numbers in the order sent: {told}")
+            order = [numbers[message["body"]] for message in sent]
+            yield Told("number", int(order == sorted(set(order))), 1, f"numbers in the order sent: {order}")
 
     def keys(self) -> Iterator[Told]:
         """Control: another key is another message."""
@@ -300,16 +300,16 @@ class Probes:
         """Control: without the position everything is shown again."""
         ann, bob = self.agent(), self.agent()
         sent = bodies([self.send(ann, bob) for _ in range(4)])
-        told = self.ask(bob, "receive", limit=2)
-        if told.get("position") is None or self._consumes:
+        shown = self.ask(bob, "receive", limit=2)
+        if shown.get("position") is None or self._consumes:
             return
-        rest = bodies(self.ask(bob, "receive", limit=10, after=told["position"])["messages"])
+        rest = bodies(self.ask(bob, "receive", limit=10, after=shown["position"])["messages"])
         if bodies(self.read(bob)) != sent:
             yield Told("page", 0, 0, "without a position not everything is shown again")
             return
         self._pages = True
         yield Told(
-            "page", int(bodies(told["messages"]) + rest == sent), 1, "after the position of a page comes the rest"
+            "page", int(bodies(shown["messages"]) + rest == sent), 1, "after the position of a page comes the rest"
         )
 
     def claims(self) -> Iterator[Told]:
@@ -326,8 +326,8 @@ class Probes:
             )
             return
         if self.has("renew"):
-            told = [self.ask(one, "renew", name="a name", **claim)["granted"] for one in (ann, bob)]
-            yield Told("renew", int(told == [True, False]), 1, f"renewed by the holder {told[0]}, by another {told[1]}")
+            may = [self.ask(agent, "renew", name="a name", **claim)["granted"] for agent in (ann, bob)]
+            yield Told("renew", int(may == [True, False]), 1, f"renewed by the holder {may[0]}, by another {may[1]}")
         self.ask(ann, "release", name="a name", **({"token": first["token"]} if "token" in first else {}))
         second = self.ask(bob, "claim", name="a name", **claim)
         if "token" in first and "token" in second:
@@ -350,8 +350,8 @@ class Probes:
         is_again = bool(again) and again["id"] == first["id"]
         yield Told("redelivery", int(is_again), 1, "a job can be taken again when its time is over, and not before")
         if is_again and "attempt" in again:
-            told = (first.get("attempt"), again["attempt"])
-            yield Told("attempts", int(told == (1, 2)), 1, f"attempts were {told[0]} and {told[1]}")
+            attempts = (first.get("attempt"), again["attempt"])
+            yield Told("attempts", int(attempts == (1, 2)), 1, f"attempts were {attempts[0]} and {attempts[1]}")
 
     def restart(self) -> Iterator[Told]:
         """All processes are killed; control: the message waits for another agent, who has not read it."""

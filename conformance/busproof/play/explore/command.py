@@ -201,9 +201,9 @@ def _found(
     print(f"\nThe script, {len(small.steps)} steps, is {path}. Play it again:")
     print(f"  busproof explore {_again(args)} --script {shlex.quote(str(path))}")
     if dialects and play(fleet, specification, small.steps, {}).mismatch is None:
-        told = ", ".join(f"{one_line(name)}: {one_line(option)}" for name, option in dialects.items())
+        choices = ", ".join(f"{one_line(name)}: {one_line(option)}" for name, option in dialects.items())
         more = " --retold" if args.retold else ""
-        print(f"Alone it shows nothing: it contradicts what earlier programs showed ({told}). Both again:")
+        print(f"Alone it shows nothing: it contradicts what earlier programs showed ({choices}). Both again:")
         print(f"  busproof explore {_again(args)}{more} --seed {args.seed} --calls {done + program.seen.calls}")
     return code
 
@@ -240,9 +240,9 @@ def _replay(fleet: Fleet, specification: Specification, args: argparse.Namespace
         return 2
     dialects: dict[str, str] = {}
     program = play(fleet, specification, steps, dialects)
-    for one in program.called if args.answers else ():
-        params, seen = one_line(as_json(shortened(one.params))), one_line(as_json(shortened(one.seen)))
-        say(f"{one.at!s:>4} {one.method} {params:.300}\n      → {seen:.500}")
+    for called in program.called if args.answers else ():
+        params, seen = one_line(as_json(shortened(called.params))), one_line(as_json(shortened(called.seen)))
+        say(f"{called.at!s:>4} {called.method} {params:.300}\n      → {seen:.500}")
     if program.mismatch is not None:
         return tell(args.system, program)
     musts = {row.id for row in catalogue(args.system).values() if row.level == "MUST"}
@@ -260,22 +260,22 @@ def _coverage(fleet: Fleet, specification: Specification, args: argparse.Namespa
     kept: dict[str, Program] = {}
     plays: dict[str, corpus.Play] = {}
     with contextlib.ExitStack() as stack:
-        for suffix, one in _with_variants(fleet, specification, stack).items():
-            told = corpus.scripts(args.system).items()
-            plays |= {f"{name}{suffix}": _scripted(one, specification, steps) for name, steps in told}
+        for suffix, member in _with_variants(fleet, specification, stack).items():
+            scripts = corpus.scripts(args.system).items()
+            plays |= {f"{name}{suffix}": _scripted(member, specification, steps) for name, steps in scripts}
             if args.gather:
                 seeds = range(args.seed, args.seed + (args.calls or 1))
-                plays |= {f"{seed:05}{suffix}": _invented(one, specification, seed, suffix, kept) for seed in seeds}
+                plays |= {f"{seed:05}{suffix}": _invented(member, specification, seed, suffix, kept) for seed in seeds}
         try:
-            found = corpus.reached(specification, plays.items())
+            reach = corpus.reached(specification, plays.items())
         except ImportError as error:
             print(f"busproof: --coverage needs more packages ({error.name}): pip install coverage", file=sys.stderr)
             return 2
-    for name in corpus.chosen(found, plays.keys() - kept.keys(), args.at_most) if args.gather else ():
+    for name in corpus.chosen(reach, plays.keys() - kept.keys(), args.at_most) if args.gather else ():
         if name in kept:
             args.gather.mkdir(parents=True, exist_ok=True)
             save(args.gather / f"{name}.jsonl", kept[name].steps)
-    measured = figures(specification, found)
+    measured = figures(specification, reach)
     print(json.dumps(measured, indent=2))
     if args.keep:
         print(f"wrote {evidence.update('coverage', [{'id': args.system, **measured}])}")
@@ -286,8 +286,8 @@ def _with_variants(fleet: Fleet, specification: Specification, stack: contextlib
     """This fleet, and the reference with other promises, each with what its name ends in."""
     fleets = {"": fleet}
     for number, program in enumerate(specification.variants, 1):
-        one = Fleet([f"exec:{shlex.quote(sys.executable)} -m {program}"], system=specification.system)
-        fleets[f"-v{number}"] = stack.enter_context(contextlib.closing(one))
+        variant = Fleet([f"exec:{shlex.quote(sys.executable)} -m {program}"], system=specification.system)
+        fleets[f"-v{number}"] = stack.enter_context(contextlib.closing(variant))
     return fleets
 
 
@@ -298,7 +298,7 @@ def _index(fleet: Fleet, specification: Specification) -> int:
     with contextlib.ExitStack() as stack:
         fleets = _with_variants(fleet, specification, stack).values()
         for name, steps in corpus.scripts(specification.system).items():
-            plays = [play(one, specification, steps, is_measured=True) for one in fleets]
+            plays = [play(member, specification, steps, is_measured=True) for member in fleets]
             differing += [name for program in plays if program.mismatch is not None]
             programs[name] = plays[0]
             for other in plays[1:]:
@@ -318,31 +318,31 @@ def _scripted(fleet: Fleet, specification: Specification, steps: list[Step]) -> 
 def _invented(
     fleet: Fleet, specification: Specification, seed: int, suffix: str, kept: dict[str, Program]
 ) -> corpus.Play:
-    def one() -> Program:
+    def invented() -> Program:
         program = invent(fleet, specification, seed, LENGTH, is_measured=True)
         if program.mismatch is None:
             kept[f"{seed:05}{suffix}"] = program
         return program
 
-    return one
+    return invented
 
 
-def figures(specification: Specification, found: corpus.Reached) -> dict[str, Any]:
+def figures(specification: Specification, reach: corpus.Reached) -> dict[str, Any]:
     """The reach of a corpus, in numbers, and the remaining gaps."""
     edges, pairs = set(specification.edges), corpus.pairs_possible(specification)
-    got = corpus.pairs_reached(found.pairs) & pairs
+    reached = corpus.pairs_reached(reach.pairs) & pairs
     rows = {row.id for row in catalogue(specification.system).values() if row.check}
     return {
         "scripts": len(corpus.names(specification.system)),
-        "branches": f"{found.arcs_all - len(found.missing)} of {found.arcs_all}",
-        "branches left": found.missing,
-        "edges": f"{len(edges & found.edges)} of {len(edges)}",
-        "edges left": sorted(edges - found.edges),
-        "pairs": f"{len(got)} of {len(pairs)}",
-        "pairs left": sorted(pairs - got),
-        "meetings": f"{len(found.meetings):,}",
-        "recalls": f"{len(found.recalls):,}",
-        "races of too many orders, not judged": found.undecided,
-        "rows": f"{len(rows & found.rows)} of {len(rows)}",
+        "branches": f"{reach.arcs_all - len(reach.missing)} of {reach.arcs_all}",
+        "branches left": reach.missing,
+        "edges": f"{len(edges & reach.edges)} of {len(edges)}",
+        "edges left": sorted(edges - reach.edges),
+        "pairs": f"{len(reached)} of {len(pairs)}",
+        "pairs left": sorted(pairs - reached),
+        "meetings": f"{len(reach.meetings):,}",
+        "recalls": f"{len(reach.recalls):,}",
+        "races of too many orders, not judged": reach.undecided,
+        "rows": f"{len(rows & reach.rows)} of {len(rows)}",
         "of model and scripts": corpus.digest(specification),
     }

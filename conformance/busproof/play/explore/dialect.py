@@ -38,9 +38,9 @@ def tried(make: Make, history: History, dialects: dict[str, str]) -> Trial:
     """The history, held against a model that makes these choices."""
     trial = Trial(dialects, [make(dialects)])
     for calls, schedules in history:
-        found, (_, difference) = after(trial.states, calls, schedules, trial.consulted)
-        trial.states = distinct(found)
-        if not found:
+        states, (_, difference) = after(trial.states, calls, schedules, trial.consulted)
+        trial.states = distinct(states)
+        if not states:
             trial.difference = difference
             return trial
         trial.reached += 1

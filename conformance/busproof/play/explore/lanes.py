@@ -23,22 +23,22 @@ def events_of(program: Program, mismatch: Mismatch) -> tuple[dict[str, Any], ...
     events: list[dict[str, Any]] = []
     for calls in groups:
         # The hand's calls come while the others wait; a call that waits for news stands first, and ends last.
-        nested = sorted(calls, key=lambda one: one.at == "hand")
-        events += [_event(one, "invoke", one.params) for one in nested]
-        events += [_event(one, *_ended(one), differs=_is_of(one, mismatch.called)) for one in reversed(nested)]
+        nested = sorted(calls, key=lambda c: c.at == "hand")
+        events += [_event(c, "invoke", c.params) for c in nested]
+        events += [_event(c, *_ended(c), differs=_is_of(c, mismatch.called)) for c in reversed(nested)]
     return tuple({"index": index, **event} for index, event in enumerate(events))
 
 
 def _until(mismatch: Mismatch, groups: list[list[Called]]) -> list[list[Called]]:
     """Up to the calls that differ; a choice is followed, so a program goes on after these."""
     last = mismatch.called[-1:]
-    place = next((n for n, calls in enumerate(groups) if any(_is_of(one, last) for one in calls)), len(groups))
+    place = next((n for n, calls in enumerate(groups) if any(_is_of(c, last) for c in calls)), len(groups))
     return groups[: place + 1]
 
 
-def _is_of(one: Called, calls: list[Called]) -> bool:
+def _is_of(called: Called, calls: list[Called]) -> bool:
     """Is it that very call, and not another like it?"""
-    return any(one is other for other in calls)
+    return any(called is other for other in calls)
 
 
 def _ended(called: Called) -> tuple[str, Any]:
@@ -48,8 +48,8 @@ def _ended(called: Called) -> tuple[str, Any]:
 
 
 def _event(called: Called, kind: str, value: Any, *, differs: bool = False) -> dict[str, Any]:
-    told = json.loads(json.dumps(shortened(value), default=as_json))  # the hand reads bytes
-    if len(text := as_json(told)) > CHARS_SHOWN:
-        told = f"{text[:CHARS_SHOWN]}…"
-    event = {"process": called.at, "type": kind, "op": called.method, "bus_ms": called.now_ms, "value": told}
+    shown = json.loads(json.dumps(shortened(value), default=as_json))  # the hand reads bytes
+    if len(text := as_json(shown)) > CHARS_SHOWN:
+        shown = f"{text[:CHARS_SHOWN]}…"
+    event = {"process": called.at, "type": kind, "op": called.method, "bus_ms": called.now_ms, "value": shown}
     return event | ({"agent": "the kit"} if called.at == "hand" else {}) | ({"differs": True} if differs else {})

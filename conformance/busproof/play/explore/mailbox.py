@@ -82,11 +82,11 @@ class MailboxGenerator(Drawing):
         draws += [(self._dead, 2)] * self.model.has("jobs", "dead_letter")
         at = self.r.randrange(PROCESSES)
         agent = self.agents[at] if self.r.random() < 0.9 else self._tag("as another", self.r.choice(self.agents))
-        (make,) = self.r.choices([one for one, _ in draws], [weight for _, weight in draws])
+        (make,) = self.r.choices([way for way, _ in draws], [weight for _, weight in draws])
         return make(at, agent)
 
     def _step(self, at: int, method: str, **params: Any) -> Step:
-        return call(at, method, self.tags, **{name: one for name, one in params.items() if one is not None})
+        return call(at, method, self.tags, **{name: value for name, value in params.items() if value is not None})
 
     def _join(self) -> str:
         self.agents.append(self.late.pop())
@@ -94,11 +94,11 @@ class MailboxGenerator(Drawing):
 
     def _clock(self) -> Step:
         """To the moment when something ends, or a millisecond before; or far on."""
-        due = [one.until_ms for one in self.model.claims.values()]
+        due = [claim.until_ms for claim in self.model.claims.values()]
         due += [job.until_ms for jobs in self.model.jobs.values() for job in jobs if not job.is_done]
         if "ttl_ms" in self.model.limits:
-            due += [one.at_ms + self.model.limits["ttl_ms"] for one in self.model.messages]
-        ahead = [one for one in due if one is not None and one > self.now_ms]
+            due += [message.at_ms + self.model.limits["ttl_ms"] for message in self.model.messages]
+        ahead = [end_ms for end_ms in due if end_ms is not None and end_ms > self.now_ms]
         if ahead and self.r.random() < 0.8:
             until = self.r.choice(ahead)
             is_before = self.r.random() < 0.3
@@ -147,7 +147,7 @@ class MailboxGenerator(Drawing):
 
     def _again(self, at: int, agent: str, params: dict[str, Any]) -> Step:
         """An earlier message with a key: to the letter, with other content, or by another sender."""
-        keyed = [one for one in self.model.messages if one.key is not None]
+        keyed = [old for old in self.model.messages if old.key is not None]
         if not keyed:
             return self._step(at, "send", agent_id=agent, **params)
         message = self.r.choice(keyed)
@@ -194,16 +194,16 @@ class MailboxGenerator(Drawing):
 
     def _ack(self, at: int, agent: str) -> Step:
         """Some of those that it was shown; or a message of another agent."""
-        own = [one for one in self.model.inboxes.get(agent, ()) if one.is_shown and not one.is_acked]
-        mine = {one.message for one in self.model.inboxes.get(agent, ())}
-        others = [one.id for number, one in enumerate(self.model.messages) if number not in mine]
+        own = [d for d in self.model.inboxes.get(agent, ()) if d.is_shown and not d.is_acked]
+        mine = {d.message for d in self.model.inboxes.get(agent, ())}
+        others = [message.id for number, message in enumerate(self.model.messages) if number not in mine]
         if others and (not own or self.r.random() < 0.2):
             return self._step(at, "ack", agent_id=agent, ids=[self._tag("another's message", self.r.choice(others))])
         if not own:
             return self._send(at, agent)
         chosen = own if self.r.random() < 0.2 else self.r.sample(own, self.r.randint(1, min(3, len(own))))
         self._tag("ack of all" if len(chosen) == len(own) else "ack of some")
-        return self._step(at, "ack", agent_id=agent, ids=[self.model.messages[one.message].id for one in chosen])
+        return self._step(at, "ack", agent_id=agent, ids=[self.model.messages[d.message].id for d in chosen])
 
     # -- claims
 
@@ -224,7 +224,7 @@ class MailboxGenerator(Drawing):
                 self._tag("another's claim")
         token = None
         if held is not None and self.model.has("fencing") and self.r.random() < 0.5:
-            tokens = [free for one, free in self.model.frees.items() if ".token" in one and free.value is not None]
+            tokens = [free for key, free in self.model.frees.items() if ".token" in key and free.value is not None]
             token = self._tag("old token", self.r.choice(tokens)) if self.r.random() < 0.3 else held.token
         if self.model.has("renew") and self.r.random() < 0.5:
             return self._step(at, "renew", name=name, agent_id=agent, ttl_ms=self.r.choice(SHORT_MS), token=token)
@@ -249,8 +249,8 @@ class MailboxGenerator(Drawing):
         queue, job = self.r.choice(hands)
         is_back = self.model.has("back") and self.r.random() < 0.4
         self._tag("back" if is_back else "done")
-        told = {"agent_id": job.taker, "queue": queue, "id": job.handle, "receipt": job.receipt}
-        return self._step(at, "back" if is_back else "done", **told)
+        params = {"agent_id": job.taker, "queue": queue, "id": job.handle, "receipt": job.receipt}
+        return self._step(at, "back" if is_back else "done", **params)
 
     def _is_in_hand(self, job: Job) -> bool:
         return not job.is_done and job.until_ms is not None and job.until_ms > self.now_ms and bool(job.taker)
@@ -284,7 +284,7 @@ def _things(method: str, params: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _conditions(model: MailboxModel, called: Called) -> Iterator[str]:
     agent, claim = called.params.get("agent_id"), model.claims.get(called.params.get("name", ""))
     own = model.inboxes.get(agent, []) if type(agent) is str else []
-    yield from ["shown"] * any(one.is_shown for one in own) + ["acked"] * any(one.is_acked for one in own)
+    yield from ["shown"] * any(d.is_shown for d in own) + ["acked"] * any(d.is_acked for d in own)
     if claim is not None:
         yield "own claim" if claim.holder == agent else "another's claim"
         yield "token" if called.params.get("token") == plain(claim.token) else "other token"

@@ -69,7 +69,7 @@ def after(
     `consulted` gathers the choices that were asked for, in the models that fit and in the others.
     """
     tried: tuple[list[str], Difference] = ([], Difference("reply", "?", "?"))
-    found: list[Model] = []
+    fitting: list[Model] = []
     is_alone = len(calls) == 1 and len(schedules) < 2
     for state in states:
         alone = is_alone and not state.may_ask_either()
@@ -77,10 +77,10 @@ def after(
             if consulted is not None:
                 consulted |= model.consulted
             if difference is None:
-                found.append(model)
+                fitting.append(model)
             elif not tried[0]:
                 tried = ([str(expected.get(number, "")) for number in range(len(calls))], difference)
-    return found, tried
+    return fitting, tried
 
 
 def _ways(
@@ -108,8 +108,8 @@ def _schedules(state: Model, calls: list[Called]) -> Iterator[tuple[int, ...]]:
     if len(calls) == 1:
         yield ()
         return
-    counts = {number: parts_of(state, one) for number, one in enumerate(calls)}
-    first = tuple(number for number, one in enumerate(calls) if one.at == "hand")
+    counts = {number: parts_of(state, called) for number, called in enumerate(calls)}
+    first = tuple(number for number, called in enumerate(calls) if called.at == "hand")
     for number in first:
         counts[number] = 0
     yield from ((*first, *order) for order in _orders(counts))
@@ -126,7 +126,7 @@ def _orders(counts: dict[int, int]) -> Iterator[tuple[int, ...]]:
 
 def too_many_orders(state: Model, calls: list[Called]) -> bool:
     """Are there more orders than can be tried? Such a race could not be judged."""
-    counts = [parts_of(state, one) for one in calls if one.at != "hand"]
+    counts = [parts_of(state, called) for called in calls if called.at != "hand"]
     return math.factorial(sum(counts)) // math.prod(map(math.factorial, counts)) > ORDERS_MAX
 
 
@@ -154,9 +154,7 @@ def played(
 ) -> tuple[dict[int, Answer], Difference | None, int]:
     """Run the calls' parts in this order, the rest of them in turn; compare each answer (or some) with the one that was
     seen. Also the number of places of the order that this took."""
-    running = {
-        number: model.steps(one.step, one.at, one.method, one.params, one.now_ms) for number, one in enumerate(calls)
-    }
+    running = {number: model.steps(c.step, c.at, c.method, c.params, c.now_ms) for number, c in enumerate(calls)}
     expected: dict[int, Answer] = {}
     for place, number in enumerate(itertools.chain(schedule, itertools.cycle(range(len(calls)))), start=1):
         if len(expected) == len(calls):
@@ -189,7 +187,7 @@ def _too_soon(answer: Answer, called: Called) -> Difference | None:
 def told_apart(*figures: float) -> tuple[str, ...]:
     """Different figures with so many digits that they differ: three behind the point, if that is enough."""
     for digits in range(3, 10):
-        told = tuple(f"{figure:.{digits}f}" for figure in figures)
-        if len(set(told)) == len(set(figures)):
+        texts = tuple(f"{figure:.{digits}f}" for figure in figures)
+        if len(set(texts)) == len(set(figures)):
             break
-    return told
+    return texts

@@ -73,12 +73,12 @@ class Recall:
 
     def _one_of_each(self, coming: Called) -> list[Step]:
         """An earlier call of each method, in any order; one that touches the same thing, if there is one."""
-        things, found = _things(self._stage, coming), dict[str, Step]()
+        things, by_method = _things(self._stage, coming), dict[str, Step]()
         for place, step in self._dice.sample(self._asked, len(self._asked)):
             (before, *_), _ = self._stage.history[place]
-            if step.method not in found or things & _things(self._stage, before):
-                found[step.method] = step
-        return self._dice.sample(list(found.values()), len(found))
+            if step.method not in by_method or things & _things(self._stage, before):
+                by_method[step.method] = step
+        return self._dice.sample(list(by_method.values()), len(by_method))
 
     def crossed(self) -> Step | None:
         """An earlier call with one argument of another call, if that would end in another way."""
@@ -109,7 +109,7 @@ class Recall:
 
     def _is_changed(self, place: int) -> bool:
         (before, *others), _ = self._stage.history[place]
-        since = [one for calls, _ in self._stage.history[place + 1 :] for one in calls if one.at != before.at]
+        since = [c for calls, _ in self._stage.history[place + 1 :] for c in calls if c.at != before.at]
         if others or not since:
             return False
         trial = copy_of(self._stage.model)
@@ -119,7 +119,7 @@ class Recall:
         if answer.differs(before.seen):
             return True
         things = _things(self._stage, before)
-        shares = any(things & _things(self._stage, one) for one in since)
+        shares = any(things & _things(self._stage, other) for other in since)
         return shares and trial.fingerprint() != self._stage.model.fingerprint()
 
 
@@ -138,37 +138,37 @@ def _recalls(stage: Stage) -> set[tuple[str, ...]]:
     Its process has changed nothing in between. Methods and outcomes; either the answer became another one, or both
     touched the same thing.
     """
-    found = set[tuple[str, ...]]()
+    triples = set[tuple[str, ...]]()
     last = dict[tuple[int | str, str, str], int]()
     for place, (calls, _) in enumerate(stage.history):
-        one = calls[0]
-        if len(calls) > 1 or one.at == "hand" or one.step.endswith(".look"):
+        late = calls[0]
+        if len(calls) > 1 or late.at == "hand" or late.step.endswith(".look"):
             continue
-        asked = one.at, one.method, repr(one.params)
+        asked = late.at, late.method, repr(late.params)
         if (first := last.get(asked)) is not None:
             before = stage.history[first][0][0]
             others = (*itertools.chain(*(stage.history[n][0] for n in range(first + 1, place) if n in stage.changes)),)
             for other in others[-NEAREST:]:
-                differs = repr(before.seen) != repr(one.seen)
-                if other.at != one.at and (differs or _things(stage, one) & _things(stage, other)):
-                    found.add((before.said, other.said, one.said))
+                differs = repr(before.seen) != repr(late.seen)
+                if other.at != late.at and (differs or _things(stage, late) & _things(stage, other)):
+                    triples.add((before.said, other.said, late.said))
         if place in stage.changes:  # by its own call: what it remembers may be of that
-            last = {other: first for other, first in last.items() if other[0] != one.at}
+            last = {other: first for other, first in last.items() if other[0] != late.at}
         last[asked] = place
-    return found
+    return triples
 
 
 def _crossings(stage: Stage) -> set[tuple[str, ...]]:
     """The pairs of calls of one process that differ in one argument and in their end: outcome, argument, outcome."""
-    calls = [one for (one, *others), _ in stage.history if not others and one.at != "hand" and one.method != "open"]
-    pairs = ((one, other) for one, other in itertools.combinations(calls, 2) if one.said != other.said)
-    alike = ((one, other) for one, other in pairs if (one.at, one.method) == (other.at, other.method))
-    return {(one.said, f"but {name}", other.said) for one, other in alike if (name := _differs_in(one, other))}
+    calls = [c for (c, *others), _ in stage.history if not others and c.at != "hand" and c.method != "open"]
+    pairs = ((first, other) for first, other in itertools.combinations(calls, 2) if first.said != other.said)
+    alike = ((first, other) for first, other in pairs if (first.at, first.method) == (other.at, other.method))
+    return {(first.said, f"but {name}", other.said) for first, other in alike if (name := _differs_in(first, other))}
 
 
-def _differs_in(one: Called, other: Called) -> str:
+def _differs_in(first: Called, other: Called) -> str:
     """The only argument in which two calls differ; empty if there is none or several."""
-    if one.params.keys() != other.params.keys():
+    if first.params.keys() != other.params.keys():
         return ""
-    names = [name for name, value in one.params.items() if repr(value) != repr(other.params[name])]
+    names = [name for name, value in first.params.items() if repr(value) != repr(other.params[name])]
     return names[0] if len(names) == 1 else ""

@@ -180,7 +180,7 @@ class RelayGenerator(Drawing):
         super().__init__(rng, features)
         self.names = rng.sample(NAMES, 4)
         self.options = self._options()
-        self.steps, self.addresses, self.asked = (self._loved(one) for one in (STEPS, ADDRESSES, ASKED))
+        self.steps, self.addresses, self.asked = (self._loved(texts) for texts in (STEPS, ADDRESSES, ASKED))
 
     def _loved(self, weights: dict[str, int]) -> dict[str, float]:
         return {name: weight * self.r.choice(LOVED) for name, weight in weights.items()}
@@ -249,20 +249,20 @@ class RelayGenerator(Drawing):
 
     def _deadlines(self) -> list[tuple[str, int]]:
         """Future events and their times."""
-        settings, found = self.model.settings, list[tuple[str, int]]()
+        settings, times = self.model.settings, list[tuple[str, int]]()
         for folder in self.model.folders.values():
-            for one in folder.outbox.values():
-                found.append(("settle", one.mtime_ns // MS + settings["settle_ms"]))
-                found.append(("malformed", one.mtime_ns // MS + settings["malformed_ms"]))
-            found += [("orphan", one.mtime_ns // MS + settings["orphan_ms"]) for one in folder.pending.values()]
+            for file in folder.outbox.values():
+                times.append(("settle", file.mtime_ns // MS + settings["settle_ms"]))
+                times.append(("malformed", file.mtime_ns // MS + settings["malformed_ms"]))
+            times += [("orphan", file.mtime_ns // MS + settings["orphan_ms"]) for file in folder.pending.values()]
         for agent in self.model.agents.values():
-            found.append(("time-out", (agent.last_seen_at or agent.registered_at) + settings["agent_timeout_ms"]))
+            times.append(("time-out", (agent.last_seen_at or agent.registered_at) + settings["agent_timeout_ms"]))
         for row in self.model.rows:
             if isinstance(row, Row):
-                found.append(("rate", row.discovered_at + RATE_WINDOW_MS))
+                times.append(("rate", row.discovered_at + RATE_WINDOW_MS))
                 if row.status == "pending" and row.retry_count:
-                    found.append(("retry", row.processed_at + settings["retry_ms"] * 2 ** (row.retry_count - 1)))
-        return [one for one in found if one[1] > self.now_ms]
+                    times.append(("retry", row.processed_at + settings["retry_ms"] * 2 ** (row.retry_count - 1)))
+        return [event for event in times if event[1] > self.now_ms]
 
     def _mtime_ns(self) -> int:
         """Old enough, or at an age that decides."""
@@ -296,7 +296,7 @@ class RelayGenerator(Drawing):
         elif what < 0.25:
             digits = self.r.choice(("0", "00", "7", "0000000000000000007", "9" * 18, "9" * 19, f"{2**63}"))
             return f"{self._tag('name of any length', digits)}-{self.serial:08x}.msg"
-        elif what < 0.3 and (others := sorted({file for one in self.model.folders.values() for file in one.outbox})):
+        elif what < 0.3 and (others := sorted({file for f in self.model.folders.values() for file in f.outbox})):
             return str(self._tag("another's name", self.r.choice(others)))
         return f"{time_ns}-{self.serial:08x}.msg"
 
@@ -354,10 +354,10 @@ class RelayGenerator(Drawing):
         verb = self.r.choice(("", "UN"))
         change = self.r.choice((self._text(other), f"TO: __orchestrator__\nKIND: status\n\n{verb}SUBSCRIBE: #dev\n"))
         self.tags, steps = ["before and after"], list[Step]()
-        for who, one in ((sender, text), (other, change), (sender, text)):
+        for who, words in ((sender, text), (other, change), (sender, text)):
             self.serial += 1
             name = f"{self.now_ms * MS + self.serial}-{self.serial:08x}.msg"
-            steps.append(self._written(who, name, one, (self.now_ms - 200) * MS))
+            steps.append(self._written(who, name, words, (self.now_ms - 200) * MS))
         self.queue += [*steps[1:], self._scan()]
         return steps[0]
 
@@ -494,10 +494,10 @@ class RelayGenerator(Drawing):
         A folder that is copied to another disk with its times has other inodes.
         """
         alike = [
-            (name, file, one.data.decode(errors="replace"), one.mtime_ns)
+            (name, file, kept.data.decode(errors="replace"), kept.mtime_ns)
             for name, folder in self.model.folders.items()
-            for file, one in folder.outbox.items()
-            if one.data[-1:].isalnum() and not one.odd
+            for file, kept in folder.outbox.items()
+            if kept.data[-1:].isalnum() and not kept.odd
         ]
         alike += [
             (row.agent, row.file, "x" * row.size, row.mtime_ns)
@@ -524,10 +524,10 @@ class RelayGenerator(Drawing):
         if what < 0.3:
             name = self._tag("other file", self.r.choice(OTHER_FILES))
             return self._written(sender, name, f"TO: {self.names[0]}\n\nhi", mtime_ns)
-        for name, one in sorted(self.model.folders[sender].outbox.items()) if sender in self.model.folders else ():
-            if one.odd == "hard_link" and self.r.random() < 0.5:
+        for name, file in sorted(self.model.folders[sender].outbox.items()) if sender in self.model.folders else ():
+            if file.odd == "hard_link" and self.r.random() < 0.5:
                 tagged = self._tag("one name again", name)
-                return self._written(sender, tagged, one.data.decode(), one.mtime_ns, odd="one_name")
+                return self._written(sender, tagged, file.data.decode(), file.mtime_ns, odd="one_name")
         odd = self._tag(*[self.r.choice(("symlink", "not_regular", "hard_link"))] * 2)
         there = sorted(self.model.folders[sender].outbox) if sender in self.model.folders else []
         name = self.r.choice(there) if there and self.r.random() < 0.3 else self._file()
@@ -618,8 +618,8 @@ class RelayGenerator(Drawing):
 
     def _copy(self) -> Step:
         """The ledger is copied, or a copy of it is put back."""
-        places = [one for one in self.model.frees.values() if isinstance(one, Place)]
-        made = [one for one in places if plain(one) in self.model.copies and self._may_come_back(str(plain(one)))]
+        places = [free for free in self.model.frees.values() if isinstance(free, Place)]
+        made = [p for p in places if plain(p) in self.model.copies and self._may_come_back(str(plain(p)))]
         if len(places) < 2 and self.r.random() < 0.5:
             return call("hand", "place")
         if made and self.r.random() < 0.6:
@@ -727,11 +727,11 @@ def _conditions(model: RelayModel, called: Called) -> Iterator[str]:
             is_as = (row.size, row.mtime_ns) == (len(file.data), file.mtime_ns)
             yield f"{row.status}, and its file is {'as it was' if is_as else 'another'}"
     for folder in model.folders.values():
-        yield from (f"{one.odd or 'a file'} in .pending" for one in folder.pending.values())
+        yield from (f"{pending.odd or 'a file'} in .pending" for pending in folder.pending.values())
         if folder.blocked or folder.is_inbox_gone:
             yield f"an inbox is {folder.blocked or 'gone'}"
-        for one in folder.outbox.values():
-            yield f"a file's time is {_against(one.mtime_ns, called.now_ms * MS)}"
+        for waiting in folder.outbox.values():
+            yield f"a file's time is {_against(waiting.mtime_ns, called.now_ms * MS)}"
     for agent in model.agents.values():
         yield f"an agent is {agent.status}"
         if agent.pid is not None:

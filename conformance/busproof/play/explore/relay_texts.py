@@ -207,7 +207,7 @@ def _status(r: random.Random) -> tuple[str, list[str]]:
         "SUBSCRIBE:#dev\nUNSUBSCRIBE:#Dev\n",
         "idle\n",
         f"{r.choice(SAID)}\nSUBSCRIBE: #Dev\n{r.choice(SAID)}\n",
-        *(f"{said}\n" for said in r.sample(SAID, 3)),
+        *(f"{text}\n" for text in r.sample(SAID, 3)),
     )
     return r.choice(texts), ["subscribe"]
 

@@ -68,9 +68,9 @@ class _Telling:
         yield from self.generator.start()
         recall = Recall(self.stage, self.dice)
         drawn, again, recalled, stops, jumps = (self.dice.choice((0.0, 0.0, rate)) for rate in RATES)
-        told = _in_steps_of_time(self._chosen(stories))
+        story = _in_steps_of_time(self._chosen(stories))
         jumped_ms = 0
-        for step in told:
+        for step in story:
             if step.do == "clock":
                 yield self._clock(step.params["by_ms"] - jumped_ms)
                 jumped_ms = 0
@@ -120,7 +120,7 @@ class _Telling:
 
     def _stop(self, step: Step) -> Step:
         """Its caller is killed and begins anew, or a newcomer opens the store."""
-        callers = [one.at for one in step.calls or [step] if isinstance(one.at, int)]
+        callers = [c.at for c in step.calls or [step] if isinstance(c.at, int)]
         if callers and self._falls(0.6):
             return Step("restart", callers[0], params={"kill": True})
         return Step("open", VISITOR)
@@ -160,9 +160,9 @@ def _named(step: Step, prefix: str) -> Step:
             if "$" in value:
                 return value | {"$": f"{prefix}{value['$']}"}
             return {key: of(member) for key, member in value.items()}
-        return [of(one) for one in value] if isinstance(value, list) else value
+        return [of(member) for member in value] if isinstance(value, list) else value
 
-    calls = [_named(one, prefix) for one in step.calls]
+    calls = [_named(c, prefix) for c in step.calls]
     name = f"{prefix}{step.name}" if step.name else ""
     params = step.params if step.do in ("open", "clock", "restart") else of(step.params)
     if (wait := WAITS_UNASKED.get(step.method)) is not None and params.get(wait) is None:
@@ -176,7 +176,7 @@ def _apart(steps: Iterable[Step]) -> list[Step]:
     def of(at: int | str) -> int | str:
         return at + APART if isinstance(at, int) else at
 
-    return [replace(step, at=of(step.at), calls=[replace(one, at=of(one.at)) for one in step.calls]) for step in steps]
+    return [replace(step, at=of(step.at), calls=[replace(c, at=of(c.at)) for c in step.calls]) for step in steps]
 
 
 def _in_steps_of_time(steps: Iterable[Step]) -> Iterator[Step]:
@@ -192,11 +192,11 @@ def _in_steps_of_time(steps: Iterable[Step]) -> Iterator[Step]:
             yield step
 
 
-def _crossed(one: list[Step], other: list[Step], dice: random.Random) -> list[Step]:
+def _crossed(first: list[Step], other: list[Step], dice: random.Random) -> list[Step]:
     """Both stories, each in its order, a few steps at a time; or one after the other."""
     if dice.random() < 0.3:
-        return [*one, *other]
-    mixed, sides = list[Step](), [list(reversed(one)), list(reversed(other))]
+        return [*first, *other]
+    mixed, sides = list[Step](), [list(reversed(first)), list(reversed(other))]
     while all(sides):
         side = dice.choice(sides)
         for _ in range(dice.choice((1, 1, 3, 8))):

@@ -81,10 +81,10 @@ def resolve(value: Any, frees: dict[str, Free]) -> Any:
         return _value_of(value.name, frees)
     if isinstance(value, dict):
         if "$" in value:
-            found = _value_of(value["$"], frees)
+            free = _value_of(value["$"], frees)
             if "plus" in value:
-                return found + value["plus"]
-            return _HOW[value["how"]](found) if "how" in value else found
+                return free + value["plus"]
+            return _HOW[value["how"]](free) if "how" in value else free
         if "$text" in value:
             return "".join(char * times for char, times in value["$text"])
         if "$many" in value:
@@ -144,7 +144,7 @@ def _as_object(step: Step) -> dict[str, Any]:
     elif step.params and step.do != "many":
         line |= as_data(step.params)
     if step.calls:
-        line["calls"] = [_as_object(one) for one in step.calls]
+        line["calls"] = [_as_object(c) for c in step.calls]
     if step.do == "many":
         line |= {"times": step.times} if step.calls else {"params": as_data(step.params), "times": step.times}
     if step.tags:
@@ -162,7 +162,7 @@ def of_object(line: dict[str, Any]) -> Step:
         method=line.get("method", ""),
         params=line.get("params", rest),
         name=line.get("name", ""),
-        calls=[of_object(one) for one in line.get("calls", ())],
+        calls=[of_object(c) for c in line.get("calls", ())],
         tags=tuple(line.get("tags", ())),
         times=line.get("times", 1),
     )

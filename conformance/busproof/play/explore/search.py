@@ -128,10 +128,10 @@ def _drawn(generator: Generator, stage: Stage, length: int, dice: random.Random)
         again = draw()
         step = generator.draw(stage.model, stage.now_ms) if again is None else again
         other = recall.around(step) if dice.random() < AROUND else None
-        for one in (step,) if other is None else (other, step, replace(other)):
+        for each in (step,) if other is None else (other, step, replace(other)):
             place = len(stage.history)
-            yield one
-            recall.note(one, place)
+            yield each
+            recall.note(each, place)
     yield from generator.end()
 
 
@@ -143,8 +143,8 @@ def somewhere(dice: random.Random) -> Iterator[Step]:
 
 def _name(step: Step, name: str) -> None:
     step.name = name
-    for letter, one in zip("abcdef", step.calls, strict=False):
-        one.name = f"{name}{letter}"
+    for letter, c in zip("abcdef", step.calls, strict=False):
+        c.name = f"{name}{letter}"
 
 
 def search(

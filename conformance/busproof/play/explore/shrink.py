@@ -101,8 +101,8 @@ def _simpler_values(steps: list[Step]) -> Iterator[list[Step]]:
 
 def _simpler_step(step: Step) -> Iterator[Step]:
     """The hand's calls stay whole, and so do those with a path: another one might lead out of the store."""
-    for at, one in enumerate(step.calls):
-        for simpler in _simpler_step(one):
+    for at, inner in enumerate(step.calls):
+        for simpler in _simpler_step(inner):
             yield replace(step, calls=[*step.calls[:at], simpler, *step.calls[at + 1 :]])
     if step.do == "many":
         yield from (replace(step, times=times) for times in simpler_than(step.times) if times > 0)

@@ -68,8 +68,8 @@ def simplest(
     fleet: Fleet, specification: Specification, *, seed: int, examples: int, shrink_s: float = SHRINK_S
 ) -> Program | None:
     """The simplest program that Hypothesis finds to end at a difference, None if all are the model's."""
-    found = [one for one in _played(fleet, specification, seed, examples, shrink_s) if one.mismatch is not None]
-    return min(found, key=lambda one: (len(one.steps), len(repr(one.steps))), default=None)
+    broken = [p for p in _played(fleet, specification, seed, examples, shrink_s) if p.mismatch is not None]
+    return min(broken, key=lambda program: (len(program.steps), len(repr(program.steps))), default=None)
 
 
 def _played(
@@ -147,10 +147,10 @@ class Living:
 
 
 def _living(stage: Stage, steps: list[Step]) -> Living:
-    said = chain.from_iterable(_texts(step.params) for step in steps if step.do == "call")  # keys of `open` are secrets
-    texts = dict.fromkeys(text for text in said if 0 < len(text) <= LONGEST_NAME)
+    asks = chain.from_iterable(_texts(step.params) for step in steps if step.do == "call")  # keys of `open` are secrets
+    texts = dict.fromkeys(text for text in asks if 0 < len(text) <= LONGEST_NAME)
     born = [free for free in stage.model.frees.values() if free.value is not None]
-    secrets = {one.name for one, _ in stage.model.secrets if isinstance(one, Free)}
+    secrets = {free.name for free, _ in stage.model.secrets if isinstance(free, Free)}
     return Living(
         list(islice(texts, LIVING_MAX)),
         [free for free in born if free.name not in secrets][:LIVING_MAX],
@@ -218,4 +218,4 @@ def _value(type_: Any, living: Living) -> st.SearchStrategy[Any]:
         case origin if origin is dict:
             return st.dictionaries(_MEMBERS, _value(arguments[1], living), max_size=4)
         case _:
-            return st.one_of(*(_value(one, living) for one in arguments))
+            return st.one_of(*(_value(argument, living) for argument in arguments))

@@ -30,29 +30,29 @@ def renamed(steps: Iterable[Step], names: Mapping[str, str]) -> list[Step]:
             return "/".join(names.get(part, part) for part in value.split("/"))
         if isinstance(value, dict):
             return value if "$" in value else {of(key): of(member) for key, member in value.items()}
-        return [of(one) for one in value] if isinstance(value, list) else value
+        return [of(member) for member in value] if isinstance(value, list) else value
 
     return [_changed(step, of) for step in steps]
 
 
 def _changed(step: Step, of: Any) -> Step:
-    calls = [_changed(one, of) for one in step.calls]
+    calls = [_changed(c, of) for c in step.calls]
     params = step.params if step.do in ("open", "clock", "restart") else of(step.params)
     return dataclasses.replace(step, params=params, calls=calls, tags=())
 
 
 def there_and_back(steps: Iterable[Step], start_ms: int) -> list[Step]:
     """The same story, told by somebody whose clock is set back and put right again between its steps."""
-    told, now_ms, offsets = list[Step](), start_ms, itertools.cycle(BACK_MS)
+    varied, now_ms, offsets = list[Step](), start_ms, itertools.cycle(BACK_MS)
     for step in steps:
         if step.do == "clock":
             now_ms = step.params["now_ms"]
         elif step.do != "open":
-            told.append(Step("clock", params={"now_ms": max(0, now_ms + next(offsets))}, name=f"{step.name}.clock"))
-            told.append(dataclasses.replace(step, tags=()))
+            varied.append(Step("clock", params={"now_ms": max(0, now_ms + next(offsets))}, name=f"{step.name}.clock"))
+            varied.append(dataclasses.replace(step, tags=()))
             continue
-        told.append(dataclasses.replace(step, tags=()))
-    return told
+        varied.append(dataclasses.replace(step, tags=()))
+    return varied
 
 
 def interrupted(steps: Iterable[Step]) -> list[Step]:
@@ -60,16 +60,16 @@ def interrupted(steps: Iterable[Step]) -> list[Step]:
 
     The newcomer does nothing more: opening a store changes nothing for those who have it open.
     """
-    told, kinds, options = list[Step](), itertools.cycle(INTERRUPTIONS), dict[str, Any]()
+    varied, kinds, options = list[Step](), itertools.cycle(INTERRUPTIONS), dict[str, Any]()
     for step in steps:
         if step.do == "open":
             options = step.params
         elif step.do in ("call", "race", "wait"):
-            callers = [one.at for one in step.calls or [step] if one.at != "hand"]
+            callers = [c.at for c in step.calls or [step] if c.at != "hand"]
             name = f"{step.name}.interrupted"
             if callers and next(kinds) == "visit":
-                told.append(Step("open", VISITOR, params=options, name=name))
+                varied.append(Step("open", VISITOR, params=options, name=name))
             elif callers:
-                told.append(Step("restart", callers[0], params={"kill": True}, name=name))
-        told.append(dataclasses.replace(step, tags=()))
-    return told
+                varied.append(Step("restart", callers[0], params={"kill": True}, name=name))
+        varied.append(dataclasses.replace(step, tags=()))
+    return varied

@@ -462,8 +462,8 @@ class WorkerGenerator(Drawing):
         self.queue += [self.r.choice((tries, keeps)), *([ends, tries] if self.r.random() < 0.5 else [])]
         if claim is not None and self.r.random() < 0.3:
             return call("hand", "stranger_releases", ("a stranger's claim",), task_id=task, agent_id=whose)
-        said = {"task_id": task, "agent_id": "stranger", "now_ms": self.now_ms, "lease_until_ms": until_ms}
-        return call("hand", "stranger_claims", ("a stranger's claim",), **said)
+        params = {"task_id": task, "agent_id": "stranger", "now_ms": self.now_ms, "lease_until_ms": until_ms}
+        return call("hand", "stranger_claims", ("a stranger's claim",), **params)
 
     def _strange_ack(self) -> Step:
         """By the seed's own statement, for an agent of the bus or for another one."""
@@ -633,9 +633,9 @@ class WorkerGenerator(Drawing):
             "states": (self._transition, self._worker_state, self._status),
         }
         if self.r.random() < 0.3:  # every operation after every other
-            return self.r.choice([one for one, weight in weights.items() if weight])()
-        for one in of_theme.get(self.theme, ()):
-            weights[one] *= 4
+            return self.r.choice([draw for draw, weight in weights.items() if weight])()
+        for draw in of_theme.get(self.theme, ()):
+            weights[draw] *= 4
         return self.r.choices(list(weights), list(weights.values()))[0]()
 
     def _agent(self) -> str:
@@ -648,14 +648,14 @@ class WorkerGenerator(Drawing):
         r, kind = self.r, self.r.random()
         if kind < (0.15 if self.theme == "blob" else 0.5):
             words = " ".join(r.choices(WORDS, k=3))
-            said = {"text": words, "n": r.choice((*LOOKALIKES[:12], 1.5, -42, 10**15, 1e16))}
+            fields = {"text": words, "n": r.choice((*LOOKALIKES[:12], 1.5, -42, 10**15, 1e16))}
             nested = (
-                {"inner": [said, {"deep": {words: [words]}}]},
-                [said, words],
-                {words: said},
-                {"inner": {}, **said},
+                {"inner": [fields, {"deep": {words: [words]}}]},
+                [fields, words],
+                {words: fields},
+                {"inner": {}, **fields},
             )
-            return said if r.random() < 0.7 else r.choice(nested)
+            return fields if r.random() < 0.7 else r.choice(nested)
         if kind < 0.8:
             value = r.choice(LOOKALIKES)
             return self._tag("falsy" if not value else "look-alike", value)
@@ -736,8 +736,8 @@ class WorkerGenerator(Drawing):
         sizes = (0, 1, 2, 3, 5, *((13, 119) if self.theme in ("bounded", "log") else ()))
         messages = [self._message() for _ in range(self.r.choice(sizes))]
         if len(messages) > 5 and self.r.random() < 0.7:  # they come to lie before one reader
-            messages, to = [one for one in messages if one.get("type") in TYPES], self.r.choice(self.agents)
-            messages = [self._tag("more wait than one page", {**one, "to": to}) for one in messages]
+            messages, to = [message for message in messages if message.get("type") in TYPES], self.r.choice(self.agents)
+            messages = [self._tag("more wait than one page", {**message, "to": to}) for message in messages]
         bounds = [process["unread_max"] for process in self.options.values() if "unread_max" in process]
         if bounds and self.r.random() < 0.4:
             messages = self._up_to_the_bound(min(bounds))
@@ -773,7 +773,7 @@ class WorkerGenerator(Drawing):
             agent, message = r.choice(self.sent)
         else:
             agent, message = row.from_agent, self._as_sent(row)
-            if any(row is one for one in self.model.archived):
+            if any(row is old for old in self.model.archived):
                 self._tag("retry of an archived one")
             if any(seq == plain(row.seq) for _, seq in self.model.dead):
                 self._tag("retry of a dead letter")
@@ -798,8 +798,8 @@ class WorkerGenerator(Drawing):
 
     def _as_sent(self, row: Row) -> dict[str, Any]:
         message: dict[str, Any] = {"id": row.id, "type": row.type}
-        said = {"to": row.to_agent, "correlation_id": row.correlation_id, "in_reply_to": row.in_reply_to}
-        message |= {key: value for key, value in said.items() if value is not None}
+        fields = {"to": row.to_agent, "correlation_id": row.correlation_id, "in_reply_to": row.in_reply_to}
+        message |= {key: value for key, value in fields.items() if value is not None}
         if row.text is not None:
             try:
                 message["payload"] = json.loads(row.text)
@@ -906,7 +906,7 @@ class WorkerGenerator(Drawing):
                 times = range(most - counted)
                 self.queue += [call(self.r.randrange(self.processes), "process_loop", **again) for _ in times]
             if len(unread) > 1 and self.r.random() < 0.3:
-                params["fail_ids"] = [one.id for one in self._tag("several fail", self.r.sample(unread, len(unread)))]
+                params["fail_ids"] = [m.id for m in self._tag("several fail", self.r.sample(unread, len(unread)))]
         elif self.r.random() < 0.3:
             params["fail_ids"] = self.r.choice(([], ["nosuch"]))
         return "process_loop", params
@@ -1009,7 +1009,7 @@ class WorkerGenerator(Drawing):
         chosen = self.r.choice((words[at : at + 1], words[at : at + 2], [words[at], self.r.choice(words)]))
         self._tag("words of a message")
         return self.r.choice((" ", " ", "_", "-")).join(
-            self.r.choice((str.upper, str.title, str))(one) for one in chosen
+            self.r.choice((str.upper, str.title, str))(word) for word in chosen
         )
 
     def _transition(self) -> Drawn:

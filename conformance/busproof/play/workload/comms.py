@@ -30,8 +30,8 @@ def _with_doomed(plan: Plan) -> Plan:
     """Messages that fail whenever they are claimed, sent as the first phase ends; three looks are three failures."""
     first, *others = plan
     for session, steps in enumerate(first):
-        said = {"message_type": "doomed", "payload": {}, "channel": "general", "priority": 10, "ttl_seconds": TTL_S}
-        steps.append(Step("send_message", {**said, "to_agent": NAMES[session % len(NAMES)]}))
+        fields = {"message_type": "doomed", "payload": {}, "channel": "general", "priority": 10, "ttl_seconds": TTL_S}
+        steps.append(Step("send_message", {**fields, "to_agent": NAMES[session % len(NAMES)]}))
     for phase in others:
         for steps in phase:
             steps.insert(0, Step("work", {"limit": 20, "channels": sorted(set(CHANNELS))}))

@@ -69,7 +69,7 @@ def play_step(session: Session, step: Step, rng: random.Random) -> None:
     params = step.params
     if step.op == "receive":
         messages = session.call("receive", limit=params["limit"])["messages"]
-        done = [one["id"] for one in messages[: int(len(messages) * params["share"] + 0.5)]]
+        done = [message["id"] for message in messages[: int(len(messages) * params["share"] + 0.5)]]
         if done:
             session.call("ack", ids=done)
     elif step.op == "claim":
@@ -96,8 +96,8 @@ def _work(session: Session, queue: str, *, gives_back: bool) -> bool:
     """Take a job, and finish it or give it back. False: there was none."""
     job = session.call("take", queue=queue, visible_ms=HELD_MS)["job"]
     if job is not None:
-        told = {"queue": queue, "id": job["id"], "receipt": job.get("receipt") or job["id"]}
-        session.call("back" if gives_back else "done", **told)
+        hold = {"queue": queue, "id": job["id"], "receipt": job.get("receipt") or job["id"]}
+        session.call("back" if gives_back else "done", **hold)
     return job is not None
 
 
@@ -126,7 +126,7 @@ def drain(session: Session, nouns: set[str]) -> None:
         elif "consumes" in nouns:
             continue
         elif "ack" in nouns:
-            session.call("ack", ids=[one["id"] for one in reply["messages"]])
+            session.call("ack", ids=[message["id"] for message in reply["messages"]])
         else:
             return
 

@@ -62,7 +62,7 @@ def play_step(session: Session, step: Step, rng: random.Random) -> None:
             session.call("scan")
             return
         sent = [_send(session, store, message) for message in step.params["messages"]]
-        threads = [threading.Thread(target=one) for _, _, one in sent]
+        threads = [threading.Thread(target=send) for _, _, send in sent]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -123,10 +123,10 @@ def finish(first: Session, sessions: list[Session], recorder: Recorder, store: P
         sent = [event.value for event in read(recorder.path) if event.type == "invoke" and event.op == "send"]
         names = {params["body"]: params["id"] for params in sent}
     messages = [
-        _delivered(folder["name"], one["data"], names, by_body=not ledger)
+        _delivered(folder["name"], file["data"], names, by_body=not ledger)
         for folder in folders
-        for one in folder["inbox"]
-        if "data" in one
+        for file in folder["inbox"]
+        if "data" in file
     ]
     if ledger:
         messages += [{"lane": f"outbox {row['agent_name']}", "id": _sent_as(row), "seq": row["id"]} for row in rows]
@@ -145,10 +145,10 @@ def _delivered(reader: str, data: bytes, names: dict[str, str], *, by_body: bool
     """A copy, by the ID in its header, or by its body; a copy without one is a message that nobody sent."""
     headers, _, body = data.decode(errors="replace").partition("\n\n")
     head = headers.split("\n")
-    told = [body] if by_body else [line.removeprefix("ID: ") for line in head if line.startswith("ID: ")]
+    ids = [body] if by_body else [line.removeprefix("ID: ") for line in head if line.startswith("ID: ")]
     return {
         "lane": f"inbox {reader}",
-        "id": names.get(told[0], told[0]) if told else json.dumps(head)[:200],
+        "id": names.get(ids[0], ids[0]) if ids else json.dumps(head)[:200],
         "seq": None,
         "body": body,
     }
