@@ -62,7 +62,7 @@ def overall(verdicts: Iterable[Verdict]) -> Judgement:
     if any(verdict.verdict == "invalid" for verdict in verdicts):
         return "invalid"
     # A whole file in which nothing happened is no evidence of anything.
-    looked = [one for one in verdicts if one.counted and (one.check, one.verdict) != ("integrity", "valid")]
+    looked = [v for v in verdicts if v.counted and (v.check, v.verdict) != ("integrity", "valid")]
     if not looked or any(verdict.verdict == "unknown" for verdict in looked):
         return "unknown"
     return "valid"

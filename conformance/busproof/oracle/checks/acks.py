@@ -15,7 +15,7 @@ Reader = tuple[str, str]  # lane, reader
 
 def check(facts: Facts) -> Verdict:
     """A running maximum of the acknowledged acks of each reader, by the time of their return."""
-    acked = Acks([one for one in facts.acked if one.outcome == "ok"])
+    acked = Acks([ack for ack in facts.acked if ack.outcome == "ok"])
     witnesses = _redelivered(facts, acked) + _answers(facts, acked)
     if facts.dump_at is not None:
         witnesses += _final(facts, acked, facts.dump_at)
@@ -27,31 +27,31 @@ def _redelivered(facts: Facts, acked: Acks) -> list[Witness]:
     lowest: dict[int, int] = {}
     for row in facts.delivered:
         lowest[row.end] = min(row.seq or 0, lowest.get(row.end, row.seq or 0))
-    found = []
+    witnesses = []
     for read in facts.reads:
         reader = (read.lane, read.reader)
         seq, event = acked.before(reader, read.begin)
         if reader not in jumped and lowest.get(read.end, seq + 1) <= seq:
-            found.append(Witness((event, read.end), "redelivered", lowest[read.end], seq))
-    return found
+            witnesses.append(Witness((event, read.end), "redelivered", lowest[read.end], seq))
+    return witnesses
 
 
 def _answers(facts: Facts, acked: Acks) -> list[Witness]:
-    newest = max([row.seq or 0 for row in facts.stored] + [one.seq or 0 for one in facts.appended], default=0)
+    newest = max([row.seq or 0 for row in facts.stored] + [sent.seq or 0 for sent in facts.appended], default=0)
     asked = _asked(facts)
-    found = []
+    witnesses = []
     for ack in facts.acked:
         if ack.outcome != "ok":
             continue
         reader = (ack.lane, ack.reader)
         seq, event = acked.before(reader, ack.begin)
         if ack.answer is not None and ack.answer < seq:
-            found.append(Witness((event, ack.end), "ack_went_back", ack.answer, seq))
+            witnesses.append(Witness((event, ack.end), "ack_went_back", ack.answer, seq))
         if ack.answer is not None and ack.answer > (possible := asked.before(reader, ack.end)[0]):
-            found.append(Witness((ack.end,), "cursor_ahead", ack.answer, possible))
+            witnesses.append(Witness((ack.end,), "cursor_ahead", ack.answer, possible))
         if ack.seq > newest and facts.dump_at is not None:
-            found.append(Witness((ack.end,), "ack_beyond", ack.seq, newest))
-    return found
+            witnesses.append(Witness((ack.end,), "ack_beyond", ack.seq, newest))
+    return witnesses
 
 
 def _asked(facts: Facts) -> Acks:
@@ -61,19 +61,19 @@ def _asked(facts: Facts) -> Acks:
 
 def _final(facts: Facts, acked: Acks, dump_at: int) -> list[Witness]:
     stands: dict[Reader, int] = {}
-    for one in facts.positions:
-        stands[one.lane, one.reader] = max(one.seq, stands.get((one.lane, one.reader), 0))
-    found = []
+    for row in facts.positions:
+        stands[row.lane, row.reader] = max(row.seq, stands.get((row.lane, row.reader), 0))
+    witnesses = []
     for reader in acked.readers:
         seq, event = acked.before(reader, dump_at)
         if stands.get(reader, 0) < seq:
-            found.append(Witness((event, dump_at), "cursor_lost", stands.get(reader, 0), seq))
+            witnesses.append(Witness((event, dump_at), "cursor_lost", stands.get(reader, 0), seq))
     jumped = {(jump.lane, jump.reader) for jump in facts.jumps}
     asked = _asked(facts)
     for reader, at in stands.items():
         if reader not in jumped and at > (possible := asked.before(reader, dump_at)[0]):
-            found.append(Witness((dump_at,), "cursor_ahead", at, possible))
-    return found
+            witnesses.append(Witness((dump_at,), "cursor_ahead", at, possible))
+    return witnesses
 
 
 class Acks:

@@ -10,13 +10,13 @@ from busproof.oracle.checks.facts import Appended, Facts
 
 def disagree(facts: Facts) -> str:
     """The first message whose earliest attempt began after an answer had shown it; empty if there is none."""
-    early = {(one.lane, one.message) for one in facts.appended if one.shown is not None}
+    early = {(a.lane, a.message) for a in facts.appended if a.shown is not None}
     first: dict[tuple[str, str | None], Appended] = {}
-    for one in facts.appended if early else []:
-        key = (one.lane, one.message)
-        if key in early and (key not in first or one.begin < first[key].begin):
-            first[key] = one
-    shown = [(one.shown, one.begin) for one in first.values() if one.shown is not None]
+    for sent in facts.appended if early else []:
+        key = (sent.lane, sent.message)
+        if key in early and (key not in first or sent.begin < first[key].begin):
+            first[key] = sent
+    shown = [(a.shown, a.begin) for a in first.values() if a.shown is not None]
     if not shown:
         return ""
     end, begin = min(shown)

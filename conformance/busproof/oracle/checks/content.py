@@ -16,20 +16,18 @@ from busproof.oracle.checks.verdict import Verdict, Witness, judged
 def check(facts: Facts) -> Verdict:
     """Sets: the contents sent under a name, against those that were shown under it."""
     by_message: dict[tuple[str, str], list[Content]] = defaultdict(list)
-    for one in facts.contents:
-        by_message[one.lane, one.message].append(one)
+    for content in facts.contents:
+        by_message[content.lane, content.message].append(content)
     witnesses = [witness for of_one in by_message.values() for witness in _of_message(of_one)]
-    shown = sum(not one.is_sent for one in facts.contents)
+    shown = sum(not c.is_sent for c in facts.contents)
     return judged("content", witnesses, shown, facts.known.unknown_because)
 
 
 def _of_message(contents: list[Content]) -> list[Witness]:
-    sent = {one.digest for one in contents if one.is_sent}
-    shown = sorted((one for one in contents if not one.is_sent), key=lambda one: one.end)
-    altered = [one for one in shown if sent and None not in sent and one.digest not in sent]
+    sent = {c.digest for c in contents if c.is_sent}
+    shown = sorted((c for c in contents if not c.is_sent), key=lambda c: c.end)
+    altered = [c for c in shown if sent and None not in sent and c.digest not in sent]
     if altered:
-        return [Witness((one.end,), "altered", of=one.message) for one in altered]
+        return [Witness((c.end,), "altered", of=c.message) for c in altered]
     kind = "chain_broken" if contents[0].lane.startswith(CHAIN) else "differs"
-    return [
-        Witness((shown[0].end, one.end), kind, of=one.message) for one in shown[1:] if one.digest != shown[0].digest
-    ]
+    return [Witness((shown[0].end, c.end), kind, of=c.message) for c in shown[1:] if c.digest != shown[0].digest]

@@ -33,7 +33,7 @@ def check(facts: Facts) -> Verdict:
             count = possible[key] + max(0, claims[key] - completed[key])
             allowed[key[0]] += count >= FAILURES_MAX
             due[key[0]] += min(certain[key], claims[key]) >= FAILURES_MAX
-        for message in sorted({*letters, *due} - {one.key for one in facts.redriven}):
+        for message in sorted({*letters, *due} - {r.key for r in facts.redriven}):
             if letters[message] > allowed[message]:
                 witnesses.append(Witness((facts.dump_at,), "buried_too_early", last.get(message, 0)))
             elif letters[message] < due[message]:

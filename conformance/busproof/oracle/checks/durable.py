@@ -29,14 +29,14 @@ def check(facts: Facts) -> Verdict:
 def _given_twice(facts: Facts) -> list[Witness]:
     """A message without a name is no retry: its id must be nobody else's."""
     by_id: dict[tuple[str, str], list[Appended]] = defaultdict(list)
-    for one in facts.appended:
-        if one.outcome == "ok" and one.id is not None:
-            by_id[one.lane, one.id].append(one)
-    found = []
+    for sent in facts.appended:
+        if sent.outcome == "ok" and sent.id is not None:
+            by_id[sent.lane, sent.id].append(sent)
+    witnesses = []
     for same in by_id.values():
-        first = min(one.end for one in same)
-        found += [Witness((first, one.end), "id_given_twice") for one in same if one.is_new and one.end != first]
-    return found
+        first = min(a.end for a in same)
+        witnesses += [Witness((first, a.end), "id_given_twice") for a in same if a.is_new and a.end != first]
+    return witnesses
 
 
 def _lost(facts: Facts, dump_at: int) -> list[Witness]:
@@ -45,21 +45,21 @@ def _lost(facts: Facts, dump_at: int) -> list[Witness]:
         key = (row.lane, row.id)
         before = stands.get(key)
         stands[key] = row.seq if before is None or row.seq is None else min(row.seq, before)
-    found = []
-    for one in facts.appended:
-        if one.outcome != "ok" or one.id is None or one.end > dump_at or _is_over(one, facts):
+    witnesses = []
+    for sent in facts.appended:
+        if sent.outcome != "ok" or sent.id is None or sent.end > dump_at or _is_over(sent, facts):
             continue
-        if (one.lane, one.id) not in stands:
-            found.append(Witness((one.end,), "lost", one.seq or 0, of=one.id))
+        if (sent.lane, sent.id) not in stands:
+            witnesses.append(Witness((sent.end,), "lost", sent.seq or 0, of=sent.id))
             continue
-        now = stands[one.lane, one.id]
-        if now is not None and one.seq is not None and now != one.seq:
-            found.append(Witness((one.end, dump_at), "seq_changed", one.seq, now))
-    return found
+        now = stands[sent.lane, sent.id]
+        if now is not None and sent.seq is not None and now != sent.seq:
+            witnesses.append(Witness((sent.end, dump_at), "seq_changed", sent.seq, now))
+    return witnesses
 
 
-def _is_over(one: Appended, facts: Facts) -> bool:
-    return one.expires_ms is not None and one.expires_ms <= (facts.known.newest_ms or 0)
+def _is_over(sent: Appended, facts: Facts) -> bool:
+    return sent.expires_ms is not None and sent.expires_ms <= (facts.known.newest_ms or 0)
 
 
 def _doubled(facts: Facts, dump_at: int) -> list[Witness]:
@@ -69,28 +69,28 @@ def _doubled(facts: Facts, dump_at: int) -> list[Witness]:
 
 def _uninvited(facts: Facts, dump_at: int) -> list[Witness]:
     possible, refused = set[tuple[str, str]](), dict[tuple[str, str], int]()
-    for one in facts.appended:
-        if one.message is None:
+    for sent in facts.appended:
+        if sent.message is None:
             continue
-        if one.outcome != "fail":
-            possible.add((one.lane, one.message))
+        if sent.outcome != "fail":
+            possible.add((sent.lane, sent.message))
         else:
-            refused[one.lane, one.message] = max(one.end, refused.get((one.lane, one.message), one.end))
-    found, phantoms = [], set[tuple[str, str]]()
-    excuses = Counter(one.lane for one in facts.appended if one.message is None and one.outcome != "fail")
+            refused[sent.lane, sent.message] = max(sent.end, refused.get((sent.lane, sent.message), sent.end))
+    witnesses, phantoms = [], set[tuple[str, str]]()
+    excuses = Counter(a.lane for a in facts.appended if a.message is None and a.outcome != "fail")
     for row in sorted(facts.stored, key=place):
         key = (row.lane, row.message)
         if key in possible or row.is_own:
             continue
         if key in refused:
-            found.append(Witness((refused[key], dump_at), "refused_but_stored", row.seq or 0, of=row.id))
+            witnesses.append(Witness((refused[key], dump_at), "refused_but_stored", row.seq or 0, of=row.id))
         elif row.name is None and key not in phantoms and excuses[row.lane] > 0:
             excuses[row.lane] -= 1
             possible.add(key)
         else:
             phantoms.add(key)
-            found.append(Witness((dump_at,), "phantom", row.seq or 0, of=row.id))
-    return found
+            witnesses.append(Witness((dump_at,), "phantom", row.seq or 0, of=row.id))
+    return witnesses
 
 
 def place(row: Stored) -> tuple[str, int, str]:

@@ -292,11 +292,11 @@ class Facts(msgspec.Struct):
 
     def answers(self) -> dict[int, list[Delivered]]:
         """The messages of each read, in their order, by its end; those of a malformed read are left out."""
-        found: dict[int, list[Delivered]] = {read.end: [] for read in self.reads}
+        by_end: dict[int, list[Delivered]] = {read.end: [] for read in self.reads}
         for row in sorted(self.delivered, key=lambda row: (row.end, row.place)):
-            if row.end in found:
-                found[row.end].append(row)
-        return found
+            if row.end in by_end:
+                by_end[row.end].append(row)
+        return by_end
 
     def add(self, *facts: Any) -> None:
         """Put each in its stream."""

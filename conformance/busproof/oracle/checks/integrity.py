@@ -88,7 +88,7 @@ class Integrity:
             if kind == "ok" and event.op in STATE_OPS:
                 self.has_dump = self.has_dump or event.op == "dump"
                 self._owed[event.process] = _rows(event)
-                if isinstance(event.value, dict) and any(isinstance(one, list) for one in event.value.values()):
+                if isinstance(event.value, dict) and any(isinstance(member, list) for member in event.value.values()):
                     return "the lists of a state stand in its answer, not in lines of their own"
         elif kind == "header" and event is not first:
             return "it is a second header"
@@ -130,8 +130,8 @@ def apart(parts: Mapping[str, Integrity]) -> str:
 
 
 def _counts(footer: Event) -> tuple[Any, Any]:
-    told = footer.value if isinstance(footer.value, dict) else {}
-    return told.get("events"), told.get("states")
+    counts = footer.value if isinstance(footer.value, dict) else {}
+    return counts.get("events"), counts.get("states")
 
 
 def check(facts: Facts) -> Verdict:

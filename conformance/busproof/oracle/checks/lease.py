@@ -37,20 +37,20 @@ def check(facts: Facts) -> Verdict:
 
 def check_deliveries(facts: Facts) -> Verdict:
     """Every claim is a hold of its own, by its addressee; a done delivery is over, and refusals have many reasons."""
-    redriven = {one.key for one in facts.redriven}
+    redriven = {r.key for r in facts.redriven}
     witnesses = _stolen(facts) + _too_short(facts) + _shown_after_the_end(facts)
     for (_, key), holds in _by_key(facts).items():
-        found = _grants(holds, may_repeat=False) + _after_the_end(holds) + _never_claimed(holds)
-        witnesses += [one for one in found if one.kind != "token_not_rising" or key not in redriven]
+        of_key = _grants(holds, may_repeat=False) + _after_the_end(holds) + _never_claimed(holds)
+        witnesses += [w for w in of_key if w.kind != "token_not_rising" or key not in redriven]
     claims = sum(hold.op == "claim" and hold.granted is True for hold in facts.holds)
     return judged("lease", witnesses, claims, facts.known.unknown_because)
 
 
 def _by_key(facts: Facts) -> dict[Key, list[Hold]]:
-    found: dict[Key, list[Hold]] = defaultdict(list)
+    by_key: dict[Key, list[Hold]] = defaultdict(list)
     for hold in facts.holds:
-        found[hold.lane, hold.key].append(hold)
-    return found
+        by_key[hold.lane, hold.key].append(hold)
+    return by_key
 
 
 def _is_granted(hold: Hold) -> bool:
@@ -75,11 +75,11 @@ def _grants(holds: list[Hold], *, may_repeat: bool) -> list[Witness]:
     held = [hold for hold in holds if _is_granted(hold) and hold.op != "release"]
     ends = _Ends(holds)
 
-    def came_before(one: Hold, other: Hold) -> bool:
-        if one.op == "renew" and other.op == "claim":
+    def came_before(first: Hold, other: Hold) -> bool:
+        if first.op == "renew" and other.op == "claim":
             # Only an agent that has claimed the key after the grant can renew it after the grant.
-            return one.holder != other.holder and claims.latest(one.holder, one.end) <= other.begin
-        return (one.op, other.op) == ("claim", "claim") and _forbids(other, one, ends, may_repeat=may_repeat)
+            return first.holder != other.holder and claims.latest(first.holder, first.end) <= other.begin
+        return (first.op, other.op) == ("claim", "claim") and _forbids(other, first, ends, may_repeat=may_repeat)
 
     witnesses = []
     lasts: list[Hold] = []
@@ -94,7 +94,7 @@ def _grants(holds: list[Hold], *, may_repeat: bool) -> list[Witness]:
         elif not is_begin:
             lasts = [*(last for last in lasts if last.end > hold.begin), hold]
             if len(lasts) > 1:
-                sure = (one for one in lasts if not any(came_before(one, other) for other in lasts))
+                sure = (grant for grant in lasts if not any(came_before(grant, other) for other in lasts))
                 lasts = list(sure) or lasts
             if hold.op == "claim" and hold.token is not None and (best is None or hold.token > (best.token or 0)):
                 best = hold
@@ -122,27 +122,27 @@ def _overlap(before: Hold, grant: Hold, ends: _Ends) -> list[Witness]:
 
 def _at_once(grants: list[Hold], ends: _Ends, *, may_repeat: bool) -> list[Witness]:
     """Grants that overlap in time, and neither of which can have come first."""
-    found: list[Witness] = []
+    witnesses: list[Witness] = []
     still_open: list[Hold] = []
     for later in sorted(grants, key=lambda grant: grant.begin):
         still_open = [grant for grant in still_open if grant.end > later.begin]
         for grant in still_open:
             both = (grant, later), (later, grant)
-            if all(_forbids(one, other, ends, may_repeat=may_repeat) for one, other in both):
-                found.append(Witness((grant.end, later.end), "overlap", grant.until_ms or 0, later.at_ms))
+            if all(_forbids(first, other, ends, may_repeat=may_repeat) for first, other in both):
+                witnesses.append(Witness((grant.end, later.end), "overlap", grant.until_ms or 0, later.at_ms))
         still_open.append(later)
-    return found
+    return witnesses
 
 
-def _forbids(one: Hold, other: Hold, ends: _Ends, *, may_repeat: bool) -> bool:
+def _forbids(hold: Hold, other: Hold, ends: _Ends, *, may_repeat: bool) -> bool:
     """Does the lease of one claim forbid another to follow?"""
-    is_own = may_repeat and one.holder == other.holder
-    return one.until_ms is not None and not is_own and not _may_precede(one, other, ends)
+    is_own = may_repeat and hold.holder == other.holder
+    return hold.until_ms is not None and not is_own and not _may_precede(hold, other, ends)
 
 
-def _may_precede(one: Hold, other: Hold, ends: _Ends) -> bool:
-    """Can `one` have been over when `other` was granted?"""
-    return (one.until_ms or 0) <= other.at_ms or ends.may_come_between(one, other)
+def _may_precede(hold: Hold, other: Hold, ends: _Ends) -> bool:
+    """Can `hold` have been over when `other` was granted?"""
+    return (hold.until_ms or 0) <= other.at_ms or ends.may_come_between(hold, other)
 
 
 class _Latest:
@@ -191,14 +191,14 @@ def _refusals(holds: list[Hold]) -> list[Witness]:
     holders = sorted((h for h in holds if h.op != "release" and _is_possible(h)), key=lambda hold: hold.begin)
     begins = [hold.begin for hold in holders]
     released = _Granted(holds)
-    found = []
+    witnesses = []
     for refusal in holds:
         if refusal.op == "claim" and refusal.outcome == "ok" and refusal.granted is False:
             earlier = holders[: bisect_left(begins, refusal.end)]
             # Mostly the latest explains it; only if it does not, all are tried.
             if not any(_may_hold(hold, refusal, released) for hold in reversed(earlier)):
-                found.append(Witness((refusal.end,), "refused_though_free", refusal.at_ms_min))
-    return found
+                witnesses.append(Witness((refusal.end,), "refused_though_free", refusal.at_ms_min))
+    return witnesses
 
 
 def _may_hold(hold: Hold, refusal: Hold, released: _Granted) -> bool:
@@ -231,18 +231,18 @@ def _strangers(holds: list[Hold]) -> list[Witness]:
     claims = _Latest([hold for hold in holds if hold.op == "claim" and _is_possible(hold)])
     grants = sorted((h for h in holds if h.op == "claim" and _is_granted(h)), key=lambda grant: grant.end)
     ends, released = [grant.end for grant in grants], _Granted(holds)
-    found = _never_claimed(holds)
+    witnesses = _never_claimed(holds)
     for hold in holds:
         if hold.op == "claim" or not _is_granted(hold):
             continue
         claimed = claims.latest(hold.holder, hold.end)
         what = "renewed" if hold.op == "renew" else "released"
         if -1 < claimed < released.latest(hold.holder, hold.begin):
-            found.append(Witness((hold.end,), f"{what}_not_held"))
+            witnesses.append(Witness((hold.end,), f"{what}_not_held"))
         place = bisect_left(ends, hold.begin)
         if place and grants[place - 1].holder != hold.holder and claimed <= grants[place - 1].begin:
-            found.append(Witness((grants[place - 1].end, hold.end), f"{what}_after_retake"))
-    return found
+            witnesses.append(Witness((grants[place - 1].end, hold.end), f"{what}_after_retake"))
+    return witnesses
 
 
 def _never_claimed(holds: list[Hold]) -> list[Witness]:
@@ -259,9 +259,9 @@ def _never_claimed(holds: list[Hold]) -> list[Witness]:
 
 def _stolen(facts: Facts) -> list[Witness]:
     addressees: dict[str, set[str | None]] = defaultdict(set)
-    for one in facts.appended:
-        if one.outcome != "fail" and one.id is not None:
-            addressees[one.id].add(one.addressee)
+    for sent in facts.appended:
+        if sent.outcome != "fail" and sent.id is not None:
+            addressees[sent.id].add(sent.addressee)
     return [
         Witness((hold.end,), "claimed_by_another")
         for hold in facts.holds
@@ -287,9 +287,9 @@ def _shown_after_the_end(facts: Facts) -> list[Witness]:
 def _after_the_end(holds: list[Hold]) -> list[Witness]:
     done = [hold for hold in holds if hold.is_final]
     return [
-        Witness((one.end, claim.end), "claimed_after_done")
+        Witness((over.end, claim.end), "claimed_after_done")
         for claim in holds
         if claim.op == "claim" and _is_granted(claim)
-        for one in done
-        if one.end < claim.begin
+        for over in done
+        if over.end < claim.begin
     ]

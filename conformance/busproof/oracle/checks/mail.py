@@ -23,16 +23,16 @@ from busproof.oracle.checks.verdict import Verdict, Witness, judged
 
 def check(facts: Facts) -> Verdict:
     """Inbox by inbox."""
-    sent = [one for one in facts.appended if one.lane == MAIL]
-    reads = [one for one in facts.reads if one.lane == MAIL]
-    acks = [one for one in facts.holds if one.lane == ACKS]
+    sent = [a for a in facts.appended if a.lane == MAIL]
+    reads = [r for r in facts.reads if r.lane == MAIL]
+    acks = [h for h in facts.holds if h.lane == ACKS]
     answers = facts.answers()
     inboxes = defaultdict[str, list[Read]](list)
     for read in sorted(reads, key=lambda read: read.begin):
         inboxes[read.reader].append(read)
     witnesses = []
     for reader, own in inboxes.items():
-        inbox = _Inbox(reader, own, answers, sent, [one for one in acks if one.holder == reader], facts)
+        inbox = _Inbox(reader, own, answers, sent, [h for h in acks if h.holder == reader], facts)
         witnesses += inbox.witnesses()
     unknown = facts.known.unknown_because or not_exercised(sent, acks) or _unread(sent, inboxes)
     return judged("durable", witnesses, len(sent), unknown)
@@ -40,16 +40,16 @@ def check(facts: Facts) -> Verdict:
 
 def _unread(sent: list[Appended], inboxes: dict[str, list[Read]]) -> str:
     """Why a loss could not be seen."""
-    for reader in sorted({one.addressee for one in sent if one.outcome == "ok" and one.addressee is not None}):
-        last = max((one.begin for one in inboxes.get(reader, ()) if one.rows < one.limit), default=-1)
-        if any(one.addressee == reader and one.outcome == "ok" and one.end > last for one in sent):
+    for reader in sorted({a.addressee for a in sent if a.outcome == "ok" and a.addressee is not None}):
+        last = max((r.begin for r in inboxes.get(reader, ()) if r.rows < r.limit), default=-1)
+        if any(a.addressee == reader and a.outcome == "ok" and a.end > last for a in sent):
             return f"{reader} never received to the end of its inbox"
     return ""
 
 
 def not_exercised(sent: list[Appended], acks: list[Hold]) -> str:
     """Which calls never overlapped, though there were such calls."""
-    releases = [one for one in acks if one.op == "release"]
+    releases = [h for h in acks if h.op == "release"]
     pairs: dict[str, tuple[Iterable[Appended | Hold], Iterable[Appended | Hold]]] = {"two sends": (sent, sent)}
     if releases:
         pairs |= {"a send and an ack": (sent, releases), "two acks": (releases, releases)}
@@ -59,13 +59,13 @@ def not_exercised(sent: list[Appended], acks: list[Hold]) -> str:
 
 def overlaps(these: Iterable[Appended | Hold], those: Iterable[Appended | Hold]) -> int:
     """How many calls of these began while one of those was under way."""
-    moments = [(one.begin, one.end, side) for side, calls in enumerate((these, those)) for one in calls]
+    moments = [(c.begin, c.end, side) for side, calls in enumerate((these, those)) for c in calls]
     ends, count = [-1, -1], 0
     for begin, end, side in sorted(set(moments)):
         count += ends[1 - side] > begin
         ends[side] = max(ends[side], end)
     if these is those:
-        each = sorted({(one.begin, one.end) for one in these})
+        each = sorted({(c.begin, c.end) for c in these})
         latest = itertools.accumulate((end for _, end in each), max)
         count = sum(before > begin for before, (begin, _) in zip(latest, each[1:], strict=False))
     return count
@@ -84,18 +84,18 @@ class _Inbox:
         facts: Facts,
     ) -> None:
         self.reader, self.reads, self.answers = reader, reads, answers
-        self.sent = {one.id: one for one in sent if one.id is not None and one.outcome == "ok"}
+        self.sent = {a.id: a for a in sent if a.id is not None and a.outcome == "ok"}
         joined = min(read.end for read in reads)
         self.own = [
-            one
-            for one in self.sent.values()
-            if one.addressee == reader or (one.addressee is None and one.sender != reader and joined < one.begin)
+            a
+            for a in self.sent.values()
+            if a.addressee == reader or (a.addressee is None and a.sender != reader and joined < a.begin)
         ]
-        self.unanswered = sum(one.outcome == "info" and one.addressee in (None, reader) for one in sent)
-        asked = sorted((one for one in acks if one.op == "release" and one.outcome != "fail"), key=_begin, reverse=True)
-        self.asked = {one.key: one for one in asked}  # the first ack of each
-        self.done = {one.key: one for one in sorted(acks, key=_end, reverse=True) if one.is_final}
-        self.may_have_taken = any(one.op == "claim" for one in acks)  # a receive that nobody saw the end of
+        self.unanswered = sum(a.outcome == "info" and a.addressee in (None, reader) for a in sent)
+        asked = sorted((h for h in acks if h.op == "release" and h.outcome != "fail"), key=_begin, reverse=True)
+        self.asked = {h.key: h for h in asked}  # the first ack of each
+        self.done = {h.key: h for h in sorted(acks, key=_end, reverse=True) if h.is_final}
+        self.may_have_taken = any(h.op == "claim" for h in acks)  # a receive that nobody saw the end of
         self.newest_ms = facts.known.newest_ms or 0
         self.shown: dict[str, list[Read]] = defaultdict(list)
         for read in reads:
@@ -112,9 +112,9 @@ class _Inbox:
         for id_ in unknown[self.unanswered :]:
             yield Witness((self.shown[id_][0].end,), "invented", of=id_)
         for id_, reads in self.shown.items():
-            one = self.sent.get(id_)
-            if one is not None and one.addressee not in (None, self.reader):
-                yield Witness((one.end, reads[0].end), "leaked", of=id_)
+            sent = self.sent.get(id_)
+            if sent is not None and sent.addressee not in (None, self.reader):
+                yield Witness((sent.end, reads[0].end), "leaked", of=id_)
 
     def _again(self) -> Iterable[Witness]:
         """Twice in one answer; after its ack; or at all, where reading takes."""
@@ -139,20 +139,20 @@ class _Inbox:
         if last is None:
             return
         before = self._chain(last)
-        for one in self.own:
-            id_ = str(one.id)
-            is_over = one.expires_ms is not None and one.expires_ms <= self.newest_ms
+        for sent in self.own:
+            id_ = str(sent.id)
+            is_over = sent.expires_ms is not None and sent.expires_ms <= self.newest_ms
             asked = self.asked.get(id_)
-            if one.end > last.begin or is_over or id_ in before or (asked is not None and asked.begin < last.end):
+            if sent.end > last.begin or is_over or id_ in before or (asked is not None and asked.begin < last.end):
                 continue
             if not self.shown.get(id_):
                 if not (self._takes() and self.may_have_taken):
-                    yield Witness((one.end, last.end), "unseen", of=id_)
-            elif not last.with_own or self._is_acked_with_another(one, last):
+                    yield Witness((sent.end, last.end), "unseen", of=id_)
+            elif not last.with_own or self._is_acked_with_another(sent, last):
                 continue
             else:
                 kind = "gone" if last.ack_through is None else "passed_over"
-                yield Witness((one.end, last.end), kind, of=id_)
+                yield Witness((sent.end, last.end), kind, of=id_)
 
     def _chain(self, last: Read) -> set[str]:
         """The messages of this answer, and of those before it that count for the same."""
@@ -168,10 +168,10 @@ class _Inbox:
                 chains[read.after] = shown
         return set()
 
-    def _is_acked_with_another(self, one: Appended, last: Read) -> bool:
+    def _is_acked_with_another(self, sent: Appended, last: Read) -> bool:
         """Where an ack acks all before it: was a later message of this inbox acked?"""
         later = (self.sent.get(id_) for id_, ack in self.asked.items() if ack.granted and ack.begin < last.end)
-        return any(other is not None and other.end > one.begin for other in later)
+        return any(other is not None and other.end > sent.begin for other in later)
 
     def _reversed(self) -> Iterable[Witness]:
         """Of one sender: a message that is shown first, or before, one whose send was answered before it began."""
@@ -183,53 +183,53 @@ class _Inbox:
                 _note(latest, rows)
                 ended.remove((end, rows))
             new = [self.sent[str(row.id)] for row in self.answers[read.end] if str(row.id) in self.sent]
-            fresh = [one for one in new if str(one.id) not in seen]
+            fresh = [a for a in new if str(a.id) not in seen]
             here = dict(latest)
-            for one in fresh:
-                other = here.get(str(one.sender))
-                if other is not None and one.end < other.begin:
-                    yield Witness((one.end, other.end, read.end), "reversed", of=str(one.id))
-                _note(here, [one])
-            seen.update(str(one.id) for one in fresh)
+            for sent in fresh:
+                other = here.get(str(sent.sender))
+                if other is not None and sent.end < other.begin:
+                    yield Witness((sent.end, other.end, read.end), "reversed", of=str(sent.id))
+                _note(here, [sent])
+            seen.update(str(a.id) for a in fresh)
             ended.append((read.end, fresh))
 
 
-def _begin(one: Hold) -> int:
-    return one.begin
+def _begin(hold: Hold) -> int:
+    return hold.begin
 
 
-def _end(one: Hold) -> int:
-    return one.end
+def _end(hold: Hold) -> int:
+    return hold.end
 
 
 def _note(latest: dict[str, Appended], rows: Iterable[Appended]) -> None:
-    for one in rows:
-        before = latest.get(str(one.sender))
-        if before is None or one.begin > before.begin:
-            latest[str(one.sender)] = one
+    for sent in rows:
+        before = latest.get(str(sent.sender))
+        if before is None or sent.begin > before.begin:
+            latest[str(sent.sender)] = sent
 
 
 def check_claims(facts: Facts) -> Verdict:
     """A name is in one pair of hands."""
-    return lease.check(Facts(holds=[one for one in facts.holds if one.lane == CLAIMS], about=facts.about))
+    return lease.check(Facts(holds=[h for h in facts.holds if h.lane == CLAIMS], about=facts.about))
 
 
 def check_work(facts: Facts) -> Verdict:
     """A job is in one pair of hands, and comes to somebody by the end of its queue."""
-    holds = [one for one in facts.holds if one.lane not in (ACKS, CLAIMS)]
+    holds = [h for h in facts.holds if h.lane not in (ACKS, CLAIMS)]
     hands = lease.check_deliveries(Facts(holds=holds, about=facts.about))
-    came = {(one.lane, one.key) for one in holds if one.op == "claim"}
+    came = {(h.lane, h.key) for h in holds if h.op == "claim"}
     emptied: dict[str, int] = {}
     for read in facts.reads:
         if read.lane != MAIL:
             emptied[read.lane] = max(read.begin, emptied.get(read.lane, -1))
-    jobs = [one for one in facts.appended if one.lane != MAIL and one.outcome == "ok" and one.id is not None]
-    lost_takes = any(one.op == "claim" and one.key == "" for one in holds)
+    jobs = [a for a in facts.appended if a.lane != MAIL and a.outcome == "ok" and a.id is not None]
+    lost_takes = any(h.op == "claim" and h.key == "" for h in holds)
     lost = [
-        Witness((one.end,), "never_came", of=str(one.id))
-        for one in jobs
-        if one.end < emptied.get(one.lane, -1) and (one.lane, one.id) not in came and not lost_takes
+        Witness((job.end,), "never_came", of=str(job.id))
+        for job in jobs
+        if job.end < emptied.get(job.lane, -1) and (job.lane, job.id) not in came and not lost_takes
     ]
-    unknown = "" if {one.lane for one in jobs} <= emptied.keys() else "a queue was never emptied"
+    unknown = "" if {job.lane for job in jobs} <= emptied.keys() else "a queue was never emptied"
     reason = facts.known.unknown_because or unknown
     return replace(judged("work", [*hands.witnesses, *lost], len(jobs), reason), check="work")

@@ -36,58 +36,58 @@ def check_dense(facts: Facts) -> Verdict:
 
 
 def _acknowledged(facts: Facts) -> list[Appended]:
-    return [one for one in facts.appended if one.outcome == "ok" and one.message is not None and one.seq is not None]
+    return [a for a in facts.appended if a.outcome == "ok" and a.message is not None and a.seq is not None]
 
 
 def _doubled(acknowledged: list[Appended]) -> list[Witness]:
     first: dict[tuple[str, str, int], int] = {}  # lane, message, seq → the first event that acknowledged it
-    for one in acknowledged:
-        key = (one.lane, one.message or "", one.seq or 0)
-        first[key] = min(one.end, first.get(key, one.end))
+    for sent in acknowledged:
+        key = (sent.lane, sent.message or "", sent.seq or 0)
+        first[key] = min(sent.end, first.get(key, sent.end))
     by_seq: dict[tuple[str, int], list[int]] = defaultdict(list)
     by_message: dict[Message, list[tuple[int, int]]] = defaultdict(list)
     for (lane, message, seq), end in first.items():
         by_seq[lane, seq].append(end)
         by_message[lane, message].append((end, seq))
-    found = [Witness((min(ends), max(ends)), "seq_doubled", seq) for (_, seq), ends in by_seq.items() if len(ends) > 1]
+    wrong = [Witness((min(ends), max(ends)), "seq_doubled", seq) for (_, seq), ends in by_seq.items() if len(ends) > 1]
     for moves in by_message.values():
         if len(moves) > 1:
             (begun, was), (ended, now) = min(moves), max(moves)
-            found.append(Witness((begun, ended), "id_moved", was, now))
-    return found
+            wrong.append(Witness((begun, ended), "id_moved", was, now))
+    return wrong
 
 
 def _reversed(facts: Facts, acknowledged: list[Appended]) -> list[Witness]:
     begins: dict[Message, int] = {}
-    for one in facts.appended:
-        if one.outcome != "fail" and one.message is not None:
-            begins[one.lane, one.message] = min(one.begin, begins.get((one.lane, one.message), one.begin))
+    for sent in facts.appended:
+        if sent.outcome != "fail" and sent.message is not None:
+            begins[sent.lane, sent.message] = min(sent.begin, begins.get((sent.lane, sent.message), sent.begin))
     first: dict[Message, tuple[int, int]] = {}  # first return and its seq
-    for one in acknowledged:
-        message = (one.lane, one.message or "")
-        first[message] = min((one.end, one.seq or 0), first.get(message, (one.end, one.seq or 0)))
+    for sent in acknowledged:
+        message = (sent.lane, sent.message or "")
+        first[message] = min((sent.end, sent.seq or 0), first.get(message, (sent.end, sent.seq or 0)))
     for message, seq in _standing(facts, begins.keys() - first.keys()).items():
         first[message] = NEVER, seq
     spans = sorted((lane, seq, end, begins[lane, name]) for (lane, name), (end, seq) in first.items())
-    found = []
+    witnesses = []
     latest: dict[str, tuple[int, int, int]] = {}  # lane → latest beginning so far, its return, its seq
     for lane, seq, end, begin in spans:
         if lane in latest and latest[lane][0] > end:
             began, returned, smaller = latest[lane]
             shown = began if returned == NEVER else returned
-            found.append(Witness((end, shown), "order_reversed", seq, smaller))
+            witnesses.append(Witness((end, shown), "order_reversed", seq, smaller))
         latest[lane] = max(latest.get(lane, (begin, end, seq)), (begin, end, seq))
-    return found
+    return witnesses
 
 
 def _standing(facts: Facts, unacknowledged: set[Message]) -> dict[Message, int]:
     """The final seq of each of these; for one that stands twice the larger, which excuses more."""
-    found: dict[Message, int] = {}
+    seq_of: dict[Message, int] = {}
     for row in facts.stored:
         message = (row.lane, row.message)
         if row.seq is not None and message in unacknowledged:
-            found[message] = max(row.seq, found.get(message, row.seq))
-    return found
+            seq_of[message] = max(row.seq, seq_of.get(message, row.seq))
+    return seq_of
 
 
 def _gaps(facts: Facts, dump_at: int) -> list[Witness]:
@@ -95,11 +95,11 @@ def _gaps(facts: Facts, dump_at: int) -> list[Witness]:
     for row in facts.stored:
         if row.seq is not None:
             by_lane[row.lane].append(row.seq)
-    found = []
+    witnesses = []
     for seqs in by_lane.values():
         before = 0
         for seq in sorted(seqs):
             if seq != before + 1:
-                found.append(Witness((dump_at,), "gap", before, seq))
+                witnesses.append(Witness((dump_at,), "gap", before, seq))
             before = seq
-    return found
+    return witnesses

@@ -45,13 +45,13 @@ def check(facts: Facts) -> Verdict:
 
 def _in_itself(poll: Read, rows: list[Delivered]) -> list[Witness]:
     seqs = [row.seq or 0 for row in rows]
-    found = [Witness((poll.end,), "unordered", x, y) for x, y in pairwise(seqs) if y <= x]
-    found += [
+    witnesses = [Witness((poll.end,), "unordered", x, y) for x, y in pairwise(seqs) if y <= x]
+    witnesses += [
         Witness((poll.end,), "misdelivered", row.seq or 0) for row in rows if row.addressee not in (None, poll.reader)
     ]
     if poll.rows > poll.limit:
-        found.append(Witness((poll.end,), "over_limit", poll.rows, poll.limit))
-    return found
+        witnesses.append(Witness((poll.end,), "over_limit", poll.rows, poll.limit))
+    return witnesses
 
 
 def _left_out(poll: Read, seqs: list[int], view: list[int], cursor: int) -> list[Witness]:

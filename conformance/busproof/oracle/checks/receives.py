@@ -32,19 +32,19 @@ def check(facts: Facts) -> Verdict:
         if len({row.id for row in rows}) < len(rows):
             witnesses.append(Witness((read.end,), "received_twice", len(rows), len({row.id for row in rows})))
         witnesses += [
-            Witness((read.end,), "out_of_order", one.place, other.place)
-            for one, other in pairwise(rows)
-            if (-(one.priority or 0), one.sent_at or "") > (-(other.priority or 0), other.sent_at or "")
+            Witness((read.end,), "out_of_order", before.place, other.place)
+            for before, other in pairwise(rows)
+            if (-(before.priority or 0), before.sent_at or "") > (-(other.priority or 0), other.sent_at or "")
         ]
     return judged("receives", witnesses, len(facts.reads), facts.known.unknown_because)
 
 
 def _sent_by_nobody(facts: Facts) -> set[str | None]:
     """The messages that no attempt explains."""
-    sent = {one.message for one in facts.appended if one.outcome != "fail"}
-    refused = {one.message for one in facts.appended if one.outcome == "fail"} - sent - {None}
-    excuses = sum(one.message is None and one.outcome != "fail" for one in facts.appended)
+    sent = {a.message for a in facts.appended if a.outcome != "fail"}
+    refused = {a.message for a in facts.appended if a.outcome == "fail"} - sent - {None}
+    excuses = sum(a.message is None and a.outcome != "fail" for a in facts.appended)
     stored = [row.message for row in sorted(facts.stored, key=place) if not row.is_own]
     shown = [row.id for row in sorted(facts.delivered, key=lambda row: (row.end, row.place)) if row.id is not None]
-    unsent = [one for one in dict.fromkeys([*stored, *shown]) if one not in sent]
-    return {*[one for one in unsent if one not in refused][excuses:], *refused}
+    unsent = [name for name in dict.fromkeys([*stored, *shown]) if name not in sent]
+    return {*[name for name in unsent if name not in refused][excuses:], *refused}

@@ -23,11 +23,11 @@ def as_stored(facts: Facts) -> Facts:
     if facts.dump_at is not None:
         return facts
     stands: dict[tuple[str, int | None, str], Stored] = {
-        (one.lane, one.seq, one.id): Stored(
-            one.lane, one.name, one.id, one.seq, one.sender, one.addressee, is_own=False, is_dead=False
+        (sent.lane, sent.seq, sent.id): Stored(
+            sent.lane, sent.name, sent.id, sent.seq, sent.sender, sent.addressee, is_own=False, is_dead=False
         )
-        for one in facts.appended
-        if one.outcome == "ok" and one.id is not None and one.seq is not None
+        for sent in facts.appended
+        if sent.outcome == "ok" and sent.id is not None and sent.seq is not None
     }
     for row in facts.delivered:
         if row.id is not None and row.lane is not None:
@@ -41,25 +41,25 @@ def unseen(facts: Facts) -> str:
     if facts.dump_at is not None:
         return ""
     looks = _Looks(facts)
-    for one, readers in looks.due():
-        if not readers and not looks.was_shown_to_any(one):
-            return f"{NO_DUMP}, and nobody had read, or was shown what was sent to all at event {one.begin}"
+    for sent, readers in looks.due():
+        if not readers and not looks.was_shown_to_any(sent):
+            return f"{NO_DUMP}, and nobody had read, or was shown what was sent to all at event {sent.begin}"
         for reader in readers:
-            if not looks.was_shown(one, reader) and looks.last(one, reader) is None:
-                return f"{NO_DUMP}, and {reader} was not seen to read to the end after event {one.end}"
+            if not looks.was_shown(sent, reader) and looks.last(sent, reader) is None:
+                return f"{NO_DUMP}, and {reader} was not seen to read to the end after event {sent.end}"
     return ""
 
 
 def lost(facts: Facts) -> list[Witness]:
     """Each acknowledged message that a reader, to whom it was due, was never shown."""
     looks = _Looks(facts)
-    found = []
-    for one, readers in looks.due():
+    witnesses = []
+    for sent, readers in looks.due():
         for reader in readers:
-            look = looks.last(one, reader)
-            if look is not None and not looks.was_shown(one, reader):
-                found.append(Witness((one.end, look.end), "never_shown", one.seq or 0, of=one.id or ""))
-    return found
+            look = looks.last(sent, reader)
+            if look is not None and not looks.was_shown(sent, reader):
+                witnesses.append(Witness((sent.end, look.end), "never_shown", sent.seq or 0, of=sent.id or ""))
+    return witnesses
 
 
 def doubled(facts: Facts) -> list[Witness]:
@@ -67,20 +67,20 @@ def doubled(facts: Facts) -> list[Witness]:
 
     A retry that is another message is no doubling by the bus: other rows judge the ids of senders.
     """
-    tries = Counter(one.id for one in facts.appended if one.outcome != "fail")
+    tries = Counter(a.id for a in facts.appended if a.outcome != "fail")
     first: dict[tuple[str | None, str | None, str], Delivered] = {}  # lane, reader, id → where it was first shown
     in_answer = set[tuple[int, str]]()
-    found = []
+    witnesses = []
     for row in sorted(facts.delivered, key=lambda row: (row.end, row.place)):
         if row.id is None or tries[row.id] > 1:
             continue
         before = first.setdefault((row.lane, row.reader, row.id), row)
         if before.seq != row.seq:
-            found.append(Witness((before.end, row.end), "shown_twice", before.seq or 0, row.seq or 0, of=row.id))
+            witnesses.append(Witness((before.end, row.end), "shown_twice", before.seq or 0, row.seq or 0, of=row.id))
         elif (row.end, row.id) in in_answer:
-            found.append(Witness((row.end,), "shown_twice", before.seq or 0, row.seq or 0, of=row.id))
+            witnesses.append(Witness((row.end,), "shown_twice", before.seq or 0, row.seq or 0, of=row.id))
         in_answer.add((row.end, row.id))
-    return found
+    return witnesses
 
 
 class _Looks:
@@ -104,29 +104,29 @@ class _Looks:
     def due(self) -> Iterator[tuple[Appended, list[str]]]:
         """Each acknowledged message whose time is not over, with the readers to whom it is due."""
         newest_ms = self._facts.known.newest_ms or 0
-        for one in self._facts.appended:
-            if one.outcome != "ok" or one.id is None or (one.expires_ms is not None and one.expires_ms <= newest_ms):
+        for row in self._facts.appended:
+            if row.outcome != "ok" or row.id is None or (row.expires_ms is not None and row.expires_ms <= newest_ms):
                 continue
-            if one.addressee is not None:
-                yield one, [one.addressee]
+            if row.addressee is not None:
+                yield row, [row.addressee]
             else:
-                yield one, [name for name, end in self._first.items() if end < one.begin and name != one.sender]
+                yield row, [name for name, end in self._first.items() if end < row.begin and name != row.sender]
 
-    def was_shown(self, one: Appended, reader: str) -> bool:
+    def was_shown(self, sent: Appended, reader: str) -> bool:
         """Was the reader ever shown the message?"""
-        return one.id in self._shown[reader]
+        return sent.id in self._shown[reader]
 
-    def was_shown_to_any(self, one: Appended) -> bool:
+    def was_shown_to_any(self, sent: Appended) -> bool:
         """Was anybody ever shown the message?"""
-        return any(one.id in ids for ids in self._shown.values())
+        return any(sent.id in ids for ids in self._shown.values())
 
-    def last(self, one: Appended, reader: str) -> Read | None:
+    def last(self, sent: Appended, reader: str) -> Read | None:
         """A last look of the reader's that began after the message had been acknowledged, and would show it."""
         if reader in self._jumped:  # nobody knows what it passed over
             return None
         looks = self._last[reader].items()
-        return next((look for channels, look in looks if look.begin > one.end and _shows(channels, one)), None)
+        return next((look for channels, look in looks if look.begin > sent.end and _shows(channels, sent)), None)
 
 
-def _shows(channels: str | None, one: Appended) -> bool:
-    return channels is None or one.channel in json.loads(channels)
+def _shows(channels: str | None, sent: Appended) -> bool:
+    return channels is None or sent.channel in json.loads(channels)

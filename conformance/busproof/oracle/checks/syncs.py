@@ -41,7 +41,7 @@ def check(facts: Facts) -> Verdict:
 
 
 def _followed(steps: list[Read | Jump], log: Log, answers: dict[int, list[Delivered]]) -> list[Witness]:
-    found: list[Witness] = []
+    witnesses: list[Witness] = []
     lost = sorted(step.begin for step in steps if isinstance(step, Jump) and not step.is_back)
     is_known = not any(isinstance(step, Jump) and step.is_back and step.seq is None for step in steps)
     cursor, explained = 0, 0
@@ -50,7 +50,7 @@ def _followed(steps: list[Read | Jump], log: Log, answers: dict[int, list[Delive
             cursor = step.seq if step.is_back and step.seq is not None else cursor
             continue
         rows = answers[step.end]
-        found += _in_itself(step, rows, log)
+        witnesses += _in_itself(step, rows, log)
         before = max(cursor, step.ack_through or 0)
         if step.ack_through is not None and step.after == step.ack_through < cursor:
             before = step.ack_through
@@ -61,11 +61,11 @@ def _followed(steps: list[Read | Jump], log: Log, answers: dict[int, list[Delive
         if gap and explained < bisect_left(lost, step.end):
             explained += 1
         else:
-            found += gap
-        found += [Witness((step.end,), "redelivered", seq, before) for seq in _seqs(rows) if seq <= before]
+            witnesses += gap
+        witnesses += [Witness((step.end,), "redelivered", seq, before) for seq in _seqs(rows) if seq <= before]
         if not step.is_moving and cursor < before:
-            found.append(Witness((step.end,), "cursor_moved", cursor, before))
-    return found
+            witnesses.append(Witness((step.end,), "cursor_moved", cursor, before))
+    return witnesses
 
 
 def _seqs(rows: list[Delivered]) -> list[int]:
@@ -78,33 +78,33 @@ def _passed(sync: Read, rows: list[Delivered]) -> int:
 
 def _in_itself(sync: Read, rows: list[Delivered], log: Log) -> list[Witness]:
     seqs = [row.seq or 0 for row in rows]
-    found = [Witness((sync.end,), "unordered", a, b) for a, b in pairwise(seqs) if b <= a]
+    witnesses = [Witness((sync.end,), "unordered", a, b) for a, b in pairwise(seqs) if b <= a]
     if not sync.with_own:
-        found += [Witness((sync.end,), "own_message", row.seq or 0) for row in rows if row.sender == sync.reader]
+        witnesses += [Witness((sync.end,), "own_message", row.seq or 0) for row in rows if row.sender == sync.reader]
     if sync.rows > sync.limit:
-        found.append(Witness((sync.end,), "over_limit", sync.rows, sync.limit))
+        witnesses.append(Witness((sync.end,), "over_limit", sync.rows, sync.limit))
     if seqs:
-        found += _skipped(sync, min(seqs), _passed(sync, rows), rows, log)
-    return found
+        witnesses += _skipped(sync, min(seqs), _passed(sync, rows), rows, log)
+    return witnesses
 
 
 def _gap(sync: Read, before: int, rows: list[Delivered], log: Log) -> list[Witness]:
     """The messages between the cursor and the first message, or all that the cursor passed if there is none."""
     seqs = _seqs(rows)
-    found = _skipped(sync, before, seqs[0] - 1 if seqs else _passed(sync, rows), rows, log)
-    found = [Witness(one.events, one.kind, one.a, _passed(sync, rows)) for one in found]
+    witnesses = _skipped(sync, before, seqs[0] - 1 if seqs else _passed(sync, rows), rows, log)
+    witnesses = [Witness(w.events, w.kind, w.a, _passed(sync, rows)) for w in witnesses]
     if not sync.is_moving and (sync.after or 0) > before:
-        found.append(Witness((sync.end,), "cursor_moved", sync.after or 0, before))
-    return found
+        witnesses.append(Witness((sync.end,), "cursor_moved", sync.after or 0, before))
+    return witnesses
 
 
 def _skipped(sync: Read, above: int, upto: int, rows: list[Delivered], log: Log) -> list[Witness]:
-    got = {row.seq for row in rows}
+    received = {row.seq for row in rows}
     first, last = (bisect_right(log, (seq, "\U0010ffff")) for seq in (above, upto))
     return [
         Witness((sync.end,), "skipped", seq, upto)
         for seq, sender in log[first:last]
-        if seq not in got and (sync.with_own or sender != sync.reader)
+        if seq not in received and (sync.with_own or sender != sync.reader)
     ]
 
 
@@ -122,13 +122,13 @@ def _beyond(facts: Facts, dump_at: int) -> list[Witness]:
     """A cursor stands on a message of its log, or before the first."""
     newest: dict[str, int] = defaultdict(int)
     of_all: list[Stored | Appended] = [*facts.stored, *facts.appended]
-    for one in of_all:
-        newest[one.lane] = max(one.seq or 0, newest[one.lane])
-    told = [(read.lane, read.end, read.after or 0) for read in facts.reads]
-    told += [(jump.lane, jump.end, jump.seq or 0) for jump in facts.jumps]
+    for fact in of_all:
+        newest[fact.lane] = max(fact.seq or 0, newest[fact.lane])
+    stands = [(read.lane, read.end, read.after or 0) for read in facts.reads]
+    stands += [(jump.lane, jump.end, jump.seq or 0) for jump in facts.jumps]
     return [
         Witness((end,), "cursor_beyond", cursor, newest[lane])
-        for lane, end, cursor in told
+        for lane, end, cursor in stands
         if end < dump_at and cursor > newest[lane]
     ]
 
@@ -140,7 +140,7 @@ def _stale(facts: Facts, answers: dict[int, list[Delivered]]) -> list[Witness]:
         if sent.outcome == "ok" and sent.seq is not None:
             acknowledged[sent.lane].append((sent.end, sent.seq, sent.sender or ""))
     newest = {lane: _newest(sorted(ends)) for lane, ends in acknowledged.items()}
-    found = []
+    witnesses = []
     for sync in facts.reads:
         if not (sync.is_all or (sync.rows < sync.limit and sync.is_moving)) or sync.lane not in newest:
             continue
@@ -148,8 +148,8 @@ def _stale(facts: Facts, answers: dict[int, list[Delivered]]) -> list[Witness]:
         known = bisect_right(ends, sync.begin)
         seq = next((seq for seq, sender in tops[known] if sync.with_own or sender != sync.reader), 0)
         if seq > max(sync.after or 0, *_seqs(answers[sync.end]), 0):
-            found.append(Witness((sync.end,), "stale", seq))
-    return found
+            witnesses.append(Witness((sync.end,), "stale", seq))
+    return witnesses
 
 
 def _newest(acknowledged: list[tuple[int, int, str]]) -> tuple[list[int], list[Log]]:
@@ -157,7 +157,7 @@ def _newest(acknowledged: list[tuple[int, int, str]]) -> tuple[list[int], list[L
     tops: list[Log] = [[]]
     for _, seq, sender in acknowledged:
         best: dict[str, int] = {}
-        for one, by in [*tops[-1], (seq, sender)]:
-            best[by] = max(one, best.get(by, 0))
-        tops.append(sorted(((one, by) for by, one in best.items()), reverse=True)[:2])
+        for number, by in [*tops[-1], (seq, sender)]:
+            best[by] = max(number, best.get(by, 0))
+        tops.append(sorted(((number, by) for by, number in best.items()), reverse=True)[:2])
     return [end for end, _, _ in acknowledged], tops

@@ -34,11 +34,11 @@ def extract(events: Iterable[Event], source: Source) -> Facts:
 def extract_into(sink: Sink, events: Iterable[Event], source: Source) -> About:
     """The same, into any sink, except for the one row about all of it, which is returned."""
     reading = _Reading(source, sink)
-    for found in calls(reading.seen(events)):
-        if type(found) is Call:
-            reading.take(found)
+    for entry in calls(reading.seen(events)):
+        if type(entry) is Call:
+            reading.take(entry)
         else:
-            reading.take_row(found)  # type: ignore[arg-type]
+            reading.take_row(entry)  # type: ignore[arg-type]
     return reading.about()
 
 
@@ -57,10 +57,10 @@ class _Shown:
         """Or it was sent, or shown long ago."""
         if content.is_sent:
             return True
-        one = hash((content.lane, content.message, content.digest))
-        if one in self._last or one in self._before:
+        mark = hash((content.lane, content.message, content.digest))
+        if mark in self._last or mark in self._before:
             return False
-        self._last.add(one)
+        self._last.add(mark)
         if len(self._last) > SHOWN_KEPT:
             self._before, self._last = self._last, set()
         return True

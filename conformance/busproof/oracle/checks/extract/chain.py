@@ -45,4 +45,4 @@ def _hash(row: Mapping[str, Any], at: int, previous: str) -> str:
     payload = json.dumps(row.get("payload"))
     fields = (previous, at, row.get("subject"), token, row.get("state") or "", payload, row.get("time_us"))
     texts = [str(field).encode(errors="surrogatepass") for field in fields]
-    return hashlib.sha256(b"".join(len(one).to_bytes(8) + one for one in texts)).hexdigest()
+    return hashlib.sha256(b"".join(len(t).to_bytes(8) + t for t in texts)).hexdigest()

@@ -97,9 +97,9 @@ def _written(call: Call) -> int | None:
 
 def _shown(row: dict[str, Any], end: int) -> Iterator[Content]:
     """Only if it tells the content: an adapter's state may not."""
-    id_, found = text(row.get("id")), _digest(row, row.get("type"), decoded(row.get("payload")))
-    if id_ is not None and found is not None and "payload" in row:
-        yield Content(BUS, id_, end, False, found)
+    id_, hash_ = text(row.get("id")), _digest(row, row.get("type"), decoded(row.get("payload")))
+    if id_ is not None and hash_ is not None and "payload" in row:
+        yield Content(BUS, id_, end, False, hash_)
 
 
 def _digest(row: dict[str, Any], type_: Any, payload: Any) -> int | None:

@@ -124,20 +124,20 @@ class Following:
             if len(self._seen) > MESSAGES_KEPT:
                 self._seen_before, self._seen = self._seen, {}
 
-    def _attempted(self, one: Appended) -> None:
-        if one.id is not None:
-            of_id = hash((one.lane, one.id))
+    def _attempted(self, sent: Appended) -> None:
+        if sent.id is not None:
+            of_id = hash((sent.lane, sent.id))
             shown = self._seen_before.get(of_id, self._seen.get(of_id))
-            one.shown = shown if shown is not None and shown < one.begin else None
-        one.newest = self._in_lane.by(one.lane, one.begin)
-        message = one.message
-        if message is not None and one.outcome == "info":
-            self._unanswered.setdefault((one.lane, message), (one.begin, one.newest))
-        elif message is not None and one.outcome == "ok" and self._unanswered:
-            one.since, one.newest = self._unanswered.get((one.lane, message), (None, one.newest))
-        if one.outcome == "ok" and one.seq is not None:
-            self._in_lane.raise_to(one.lane, one.end, one.seq)
-            self._to.raise_to((one.lane, one.addressee), one.end, one.seq)
+            sent.shown = shown if shown is not None and shown < sent.begin else None
+        sent.newest = self._in_lane.by(sent.lane, sent.begin)
+        message = sent.message
+        if message is not None and sent.outcome == "info":
+            self._unanswered.setdefault((sent.lane, message), (sent.begin, sent.newest))
+        elif message is not None and sent.outcome == "ok" and self._unanswered:
+            sent.since, sent.newest = self._unanswered.get((sent.lane, message), (None, sent.newest))
+        if sent.outcome == "ok" and sent.seq is not None:
+            self._in_lane.raise_to(sent.lane, sent.end, sent.seq)
+            self._to.raise_to((sent.lane, sent.addressee), sent.end, sent.seq)
 
     def _found(self, hold: Hold) -> bool:
         """Does anybody know the key? A claim tells it; what ends a claim names the claim."""
@@ -152,13 +152,13 @@ class Following:
             del self._hands[hold.holder]
         return True
 
-    def _acked(self, one: Acked) -> None:
-        reader = (one.lane, one.reader)
-        one.acked = self._acks.by(reader, one.begin)
-        if one.outcome != "fail":
-            self._cursors[reader] = max(one.seq, self._cursors.get(reader, 0))
-        if one.outcome == "ok":
-            self._acks.raise_to(reader, one.end, one.seq)
+    def _acked(self, ack: Acked) -> None:
+        reader = (ack.lane, ack.reader)
+        ack.acked = self._acks.by(reader, ack.begin)
+        if ack.outcome != "fail":
+            self._cursors[reader] = max(ack.seq, self._cursors.get(reader, 0))
+        if ack.outcome == "ok":
+            self._acks.raise_to(reader, ack.end, ack.seq)
 
     def _jumped(self, jump: Jump) -> None:
         reader = (jump.lane, jump.reader)

@@ -71,11 +71,11 @@ def of_call(call: Call, bus: Bus = Bus()) -> Iterator[Fact]:
 
 
 def _sent(call: Call, bus: Bus) -> Iterator[Fact]:
-    one = _appended(call, MAIL, text(call.params.get("to")))
-    one.expires_ms = None if bus.ttl_ms is None else call.at_ms_min + bus.ttl_ms
-    yield one
-    if one.id is not None and call.outcome == "ok":
-        yield Content(MAIL, one.id, call.end, True, digest(call.params.get("body")))
+    sent = _appended(call, MAIL, text(call.params.get("to")))
+    sent.expires_ms = None if bus.ttl_ms is None else call.at_ms_min + bus.ttl_ms
+    yield sent
+    if sent.id is not None and call.outcome == "ok":
+        yield Content(MAIL, sent.id, call.end, True, digest(call.params.get("body")))
 
 
 def _appended(call: Call, lane: str, addressee: str | None) -> Appended:
@@ -88,8 +88,8 @@ def _appended(call: Call, lane: str, addressee: str | None) -> Appended:
 def _received(call: Call, bus: Bus) -> Iterator[Fact]:
     rows = [as_row(row) for row in as_list(call.reply.get("messages"))]
     limit, takes = min(number(call.params.get("limit")) or LIMIT, bus.page_max), "consumes" in bus.features
-    asked, told = _position(call.params.get("after")), _position(call.reply.get("position"))
-    yield Read(MAIL, call.agent, call.begin, call.end, len(rows), limit, told, takes, asked, bus.is_told)
+    asked, reached = _position(call.params.get("after")), _position(call.reply.get("position"))
+    yield Read(MAIL, call.agent, call.begin, call.end, len(rows), limit, reached, takes, asked, bus.is_told)
     for place, row in enumerate(rows):
         id_, to = text(row.get("id")), text(row.get("to_agent"))
         sender, seq = text(row.get("from_agent")), number(row.get("n"))

@@ -42,9 +42,9 @@ def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:
             yield Content(BUS, id_, place, False, body)
 
 
-def _digest(told: dict[str, Any]) -> int | None:
+def _digest(message: dict[str, Any]) -> int | None:
     """Of the body, if the history tells it."""
-    return digest(told["body"]) if "body" in told else None
+    return digest(message["body"]) if "body" in message else None
 
 
 SOURCE = Source(of_call, of_state, needed={}, numbers={"send": ("seq",)}, contract=CONTRACT)

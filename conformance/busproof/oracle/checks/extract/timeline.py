@@ -52,10 +52,10 @@ def of_call(call: Call, ack_wait_ms: int | None = None) -> Iterator[Fact]:
 
 
 def _shown(row: Mapping[str, Any], end: int) -> Iterator[Content]:
-    key, found = as_row(row.get("key")), digest(row.get("payload"))
+    key, hash_ = as_row(row.get("key")), digest(row.get("payload"))
     lane = text(key.get("timeline"))
-    if lane is not None and found is not None and "payload" in row:
-        yield Content(lane, name_of(key, row.get("nonce")), end, False, found)
+    if lane is not None and hash_ is not None and "payload" in row:
+        yield Content(lane, name_of(key, row.get("nonce")), end, False, hash_)
 
 
 def _fetched(call: Call, row: Mapping[str, Any], ack_wait_ms: int | None) -> Iterator[Fact]:
@@ -128,8 +128,8 @@ def _key(call: Call) -> Mapping[str, Any]:
 
 def name_of(key: Mapping[str, Any], nonce: Any) -> str:
     """The name of a message: its type, every dimension after the timeline, and its nonce."""
-    said = {**key, "nonce": key["nonce"] if key.get("nonce") is not None else nonce}
-    return BETWEEN.join(text(said.get(name)) or "" for name in ("type", *DIMENSIONS))
+    dimensions = {**key, "nonce": key["nonce"] if key.get("nonce") is not None else nonce}
+    return BETWEEN.join(text(dimensions.get(name)) or "" for name in ("type", *DIMENSIONS))
 
 
 def of_state(table: str, row: Any, place: int) -> Iterator[Fact]:

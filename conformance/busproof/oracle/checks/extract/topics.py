@@ -41,9 +41,9 @@ def _name(sender: str | None, key: str | None) -> str | None:
 
 
 def _items(call: Call, topic: str) -> Iterator[Fact]:
-    told = as_list(call.reply.get("sent"))
+    sent_rows = as_list(call.reply.get("sent"))
     for place, item in enumerate(as_list(call.params.get("outbox"))):
-        message = as_row(as_row(told[place]).get("message")) if place < len(told) else {}
+        message = as_row(as_row(sent_rows[place]).get("message")) if place < len(sent_rows) else {}
         key, id_, seq = text(as_row(item).get("client_message_id")), text(message.get("message_id")), message.get("seq")
         yield Appended(
             topic,
@@ -74,9 +74,9 @@ def _read_as(topic: str, row: dict[str, Any], end: int) -> Iterator[Content]:
 
 def _shown(topic: str, message: str, row: dict[str, Any], end: int) -> Iterator[Content]:
     """Only if it tells the content: a state may not."""
-    found = _digest(row)
-    if found is not None and "content_markdown" in row:
-        yield Content(topic, message, end, False, found)
+    hash_ = _digest(row)
+    if hash_ is not None and "content_markdown" in row:
+        yield Content(topic, message, end, False, hash_)
 
 
 def _digest(row: dict[str, Any]) -> int | None:

@@ -84,8 +84,8 @@ def _shown(row: dict[str, Any], id_: str | None, end: int, payload: Any) -> Cont
         return None
     get = row.get
     of = (get("from_agent"), get("to_agent"), get("type"), get("correlation_id"), get("in_reply_to"), payload)
-    found = digest(*of)
-    return None if found is None else Content(BUS, id_, end, False, found)
+    hash_ = digest(*of)
+    return None if hash_ is None else Content(BUS, id_, end, False, hash_)
 
 
 def _read(call: Call) -> Iterator[Fact]:
