@@ -40,7 +40,7 @@ def halves(path: Path, columns: Columns, call: Callable[[], object]) -> list[str
             time.sleep(LOOK_S)
         calling.result()
         after = told(db, columns)
-    return [difference(one, after) for one in seen if one not in (before, after)]
+    return [difference(state, after) for state in seen if state not in (before, after)]
 
 
 @contextmanager
@@ -70,4 +70,4 @@ def difference(seen: Told, after: Told) -> str:
     """The rows that were not yet there, and those that still were."""
     missing = [f"{table} lacked {row}" for table in after for row in after[table] if row not in seen[table]]
     left = [f"{table} still had {row}" for table in seen for row in seen[table] if row not in after[table]]
-    return ", ".join(f"{one:.160}" for one in missing + left)
+    return ", ".join(f"{text:.160}" for text in missing + left)

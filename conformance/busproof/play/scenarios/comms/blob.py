@@ -24,17 +24,17 @@ def round_trip(ctx: Ctx) -> None:
     content = {"rows": [{"n": n, "text": "ü" * 40} for n in range(500)]}
     path = write(a, content)
     ctx.expect("comms.blob.01", path == ".claude/artifacts/a/t/result.json", f"the path is {path!r}")
-    got = b.call("read_artifact", artifact_path=path)["content"]
-    ctx.expect("comms.blob.02", got == content, f"read back: {str(got)[:200]}")
+    read = b.call("read_artifact", artifact_path=path)["content"]
+    ctx.expect("comms.blob.02", read == content, f"read back: {str(read)[:200]}")
     ctx.expect("comms.blob.03", (ctx.store / path).is_file(), f"there is no file {path} in the project")
     send(a, "b", message_type="task.complete", payload={"task_id": "t", "artifact_path": path})
-    told = receive(b)[0]["payload"]["artifact_path"]
-    by_reference = b.call("read_artifact", artifact_path=told)["content"]
+    path_told = receive(b)[0]["payload"]["artifact_path"]
+    by_reference = b.call("read_artifact", artifact_path=path_told)["content"]
     ctx.expect("comms.blob.04", by_reference == content, "the artifact that a message refers to is another")
     for tidied in (".claude/artifacts/a", ".claude/artifacts"):
         shutil.rmtree(ctx.store / tidied, ignore_errors=True)
         refused = a.refusal("write_artifact", task_id="t", content=content)
-        good = refused is None and b.call("read_artifact", artifact_path=path)["content"] == got
+        good = refused is None and b.call("read_artifact", artifact_path=path)["content"] == read
         ctx.expect("comms.blob.03", good, f"{tidied} was removed, and the artifact is written again: {said(refused)}")
     (ctx.store / "here").symlink_to(ctx.store)
     if a.refusal("open", store=str(ctx.store / "here"), options={}) is None:

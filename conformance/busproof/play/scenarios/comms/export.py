@@ -67,7 +67,7 @@ def keeps_others(ctx: Ctx) -> None:
     first, second = '{"tool": "Edit", "n": 1}\n', '{"tool": "Bash", "n": 2}\n'
     path.write_text(first)
     a = ctx.agent("a")
-    one = send(a, "b")
+    first_id = send(a, "b")
     a.call("export_audit_trail")
     with path.open("a") as file:
         file.write(second)
@@ -77,7 +77,7 @@ def keeps_others(ctx: Ctx) -> None:
     rows, whole = trail(ctx)
     kept = text.startswith(first) and text.count(second) == 1
     ctx.expect("comms.export.04", kept and whole, f"whole {whole}; the file: {text[:300]}")
-    each = [len(about(rows, name)) for name in (one, two)]
+    each = [len(about(rows, name)) for name in (first_id, two)]
     ctx.expect("comms.export.05", each == [1, 1], f"lines of two messages that were sent: {each}")
     path.unlink()  # somebody begins a new one
     three = send(a, "b")
@@ -146,8 +146,8 @@ def in_turn(ctx: Ctx) -> None:
     names = []
 
     def sends() -> None:
-        for one in range(TURNS * AT_A_TIME):
-            names.append(send(sender, "d", from_agent=f"s{one // AT_A_TIME}"))
+        for number in range(TURNS * AT_A_TIME):
+            names.append(send(sender, "d", from_agent=f"s{number // AT_A_TIME}"))
 
     broken = while_doing(sends, *(partial(session.call, "export_audit_trail") for session in sessions))
     rows, whole = trail(ctx)

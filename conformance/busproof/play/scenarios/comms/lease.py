@@ -80,9 +80,9 @@ def race(ctx: Ctx) -> None:
             wins.append(len(granted))
         if len(granted) > 1:
             break  # these calls are the evidence
-    told = f"four processes claimed one message at once, {len(wins)} times; granted {wins}"
+    why = f"four processes claimed one message at once, {len(wins)} times; granted {wins}"
     if wins:  # or nothing was seen
-        ctx.expect("comms.lease.09", wins == [1] * len(wins), told)
+        ctx.expect("comms.lease.09", wins == [1] * len(wins), why)
 
 
 @scenario("lease.addressee_only")

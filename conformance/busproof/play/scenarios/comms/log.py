@@ -53,39 +53,39 @@ def envelope(ctx: Ctx) -> None:
     name = send(
         a, "b", message_type="context.query", payload={"query": "q"}, channel="c1", priority=7, correlation_id="req-001"
     )
-    got = receive(b, "c1")
-    told = got[0] if got else {}
-    ctx.expect("comms.log.01", len(got) == 1, f"one message was sent to b on c1, b received {got}")
-    ctx.expect("comms.log.02", told.get("id") == name, f"the id that was returned is {name!r}, the message's {told}")
+    came = receive(b, "c1")
+    row = came[0] if came else {}
+    ctx.expect("comms.log.01", len(came) == 1, f"one message was sent to b on c1, b received {came}")
+    ctx.expect("comms.log.02", row.get("id") == name, f"the id that was returned is {name!r}, the message's {row}")
     try:
-        is_uuid = str(uuid.UUID(str(told.get("id")))) == str(told.get("id")).lower()
+        is_uuid = str(uuid.UUID(str(row.get("id")))) == str(row.get("id")).lower()
     except ValueError:
         is_uuid = False
-    ctx.expect("comms.log.03", is_uuid, f"the id is no UUID: {told.get('id')!r}")
-    ctx.expect("comms.log.04", told.get("type") == "context.query", f"type: {told}")
-    ctx.expect("comms.log.05", told.get("version") == "1.0", f"version: {told}")
+    ctx.expect("comms.log.03", is_uuid, f"the id is no UUID: {row.get('id')!r}")
+    ctx.expect("comms.log.04", row.get("type") == "context.query", f"type: {row}")
+    ctx.expect("comms.log.05", row.get("version") == "1.0", f"version: {row}")
     now_ms = ctx.now_ms if ctx.hello.clock == "manual" else before_ms
     try:
-        is_now = abs(iso_ms(str(told.get("timestamp"))) - now_ms) < 60_000
+        is_now = abs(iso_ms(str(row.get("timestamp"))) - now_ms) < 60_000
     except (ValueError, TypeError):
         is_now = False
-    ctx.expect("comms.log.06", is_now, f"timestamp is not the time of the sending: {told.get('timestamp')!r}")
-    ctx.expect("comms.log.07", told.get("correlation_id") == "req-001", f"correlation_id: {told}")
-    ctx.expect("comms.log.08", told.get("from_agent") == "a", f"from_agent: {told}")
-    ctx.expect("comms.log.09", told.get("to_agent") == "b", f"to_agent: {told}")
-    ctx.expect("comms.log.10", told.get("channel") == "c1", f"channel: {told}")
-    ctx.expect("comms.log.11", told.get("priority") == 7, f"priority: {told}")
-    ctx.expect("comms.log.12", told.get("payload") == {"query": "q"}, f"payload: {told}")
+    ctx.expect("comms.log.06", is_now, f"timestamp is not the time of the sending: {row.get('timestamp')!r}")
+    ctx.expect("comms.log.07", row.get("correlation_id") == "req-001", f"correlation_id: {row}")
+    ctx.expect("comms.log.08", row.get("from_agent") == "a", f"from_agent: {row}")
+    ctx.expect("comms.log.09", row.get("to_agent") == "b", f"to_agent: {row}")
+    ctx.expect("comms.log.10", row.get("channel") == "c1", f"channel: {row}")
+    ctx.expect("comms.log.11", row.get("priority") == 7, f"priority: {row}")
+    ctx.expect("comms.log.12", row.get("payload") == {"query": "q"}, f"payload: {row}")
     ctx.expect(
         "comms.log.58",
-        bool(MICROSECONDS.fullmatch(str(told.get("timestamp")))),
-        f"timestamp {told.get('timestamp')!r} is not UTC with microseconds and Z",
+        bool(MICROSECONDS.fullmatch(str(row.get("timestamp")))),
+        f"timestamp {row.get('timestamp')!r} is not UTC with microseconds and Z",
     )
     c = ctx.agent_in_real_time("c")
 
     def sent() -> list[float]:
-        name = send(c, "c", payload={"n": time.time_ns()})  # a bus may give a message its content's id
-        texts = [message["timestamp"] for message in receive(c) if message["id"] == name]
+        name = send(c, "c", payload={"n": time.time_ns()})  # a bus may give a row its content's id
+        texts = [row["timestamp"] for row in receive(c) if row["id"] == name]
         return [iso_ms(text) for text in texts if "." in text]  # whole seconds claim to be no more than that
 
     odd = out_of_time(sent)
@@ -97,9 +97,9 @@ def defaults(ctx: Ctx) -> None:
     """The defaults are `general`, 5, and no answer to anything."""
     a, b = ctx.agent("a"), ctx.agent("b")
     send(a, "b")
-    told = receive(b)[0]
-    good = (told["channel"], told["priority"], told.get("correlation_id")) == ("general", 5, None)
-    ctx.expect("comms.log.13", good, f"channel, priority and correlation_id that were not given are {told}")
+    message = receive(b)[0]
+    good = (message["channel"], message["priority"], message.get("correlation_id")) == ("general", 5, None)
+    ctx.expect("comms.log.13", good, f"channel, priority and correlation_id that were not given are {message}")
 
 
 @scenario("log.unique_ids")
@@ -124,8 +124,8 @@ def payload_values(ctx: Ctx) -> None:
         {"long": "x" * 20_000},
     ]
     sent = {send(a, "b", payload=payload): payload for payload in payloads}
-    got = {message["id"]: message["payload"] for message in receive(b)}
-    wrong = {name: (payload, got.get(name)) for name, payload in sent.items() if got.get(name) != payload}
+    came = {message["id"]: message["payload"] for message in receive(b)}
+    wrong = {name: (payload, came.get(name)) for name, payload in sent.items() if came.get(name) != payload}
     ctx.expect("comms.log.15", not wrong, f"sent and received differ: {str(wrong)[:400]}")
 
 
@@ -135,9 +135,9 @@ def survives_kill(ctx: Ctx) -> None:
     a = ctx.agent("a")
     names = [send(a, "b") for _ in range(5)]
     ctx.crash(a)
-    got = ids(receive(ctx.agent("b")))
+    came = ids(receive(ctx.agent("b")))
     ctx.expect(
-        "comms.log.16", sorted(got) == sorted(names), f"sent {names}, then the sender was killed; b received {got}"
+        "comms.log.16", sorted(came) == sorted(names), f"sent {names}, then the sender was killed; b received {came}"
     )
 
 
@@ -257,7 +257,7 @@ def first_calls(ctx: Ctx) -> None:
             own: list[Row] = [
                 {"name": f"{place}.json"} if method == "write_artifact" else {} for place in range(AT_ONCE)
             ]
-            works = [partial(one.call, method, **params, **more) for one, more in zip(sessions, own, strict=True)]
+            works = [partial(s.call, method, **params, **more) for s, more in zip(sessions, own, strict=True)]
             refused = [str(result) for result in at_once(*works) if isinstance(result, DoorError)]
             if refused:
                 ctx.expect(row, False, f"{AT_ONCE} processes at once, each with a first {method}: {refused[0]}")
@@ -311,10 +311,10 @@ def bad_envelopes(ctx: Ctx) -> None:
         ("comms.log.32", [{field: None} for field in ("message_type", "from_agent", "channel")]),
     ):
         answers = [(case, asked(**case)) for case in cases]
-        told = "; ".join(f"{case}: {said(answer)}" for case, answer in answers if not definite(answer))
-        ctx.expect(row, all(answer is not None for _, answer in answers), told)
+        why = "; ".join(f"{case}: {said(answer)}" for case, answer in answers if not definite(answer))
+        ctx.expect(row, all(answer is not None for _, answer in answers), why)
         if not all(answer is None or answer.definite for _, answer in answers):
-            ctx.expect("comms.limit.15", False, told)  # refused, but nobody knows whether for good
+            ctx.expect("comms.limit.15", False, why)  # refused, but nobody knows whether for good
     bad = [*filter(None, (soft(priority=True), soft(payload={"x": float("nan")})))]
     ctx.expect("comms.log.33", not bad, "; ".join(bad))
     left = receive(b)
@@ -328,8 +328,8 @@ def any_correlation(ctx: Ctx) -> None:
     wanted = ["req-001", str(uuid.UUID(int=7)), "ü 1"]
     for text in wanted:
         send(a, "b", correlation_id=text)
-    got = [message["correlation_id"] for message in receive(b)]
-    ctx.expect("comms.log.35", got == wanted, f"sent {wanted}, received {got}")
+    came = [message["correlation_id"] for message in receive(b)]
+    ctx.expect("comms.log.35", came == wanted, f"sent {wanted}, received {came}")
 
 
 @scenario("log.expiry", needs=("clock",))
@@ -556,9 +556,9 @@ def idempotent_send(ctx: Ctx) -> None:
     )
     again = [a.refusal("send_message", **message) for _ in range(2)]
     replies = [first, *(name if refusal is None else said(refusal) for refusal in again)]
-    got = [(told["id"], told["payload"]) for told in receive(b)]
-    good = replies == [name] * 3 and got == [(name, {"n": 1})]
-    ctx.expect("comms.log.65", good, f"three sends with one id answered {replies}; b received {got}")
+    came = [(row["id"], row["payload"]) for row in receive(b)]
+    good = replies == [name] * 3 and came == [(name, {"n": 1})]
+    ctx.expect("comms.log.65", good, f"three sends with one id answered {replies}; b received {came}")
 
 
 @scenario("log.removed", needs=("sqlite",))
@@ -601,7 +601,7 @@ def strangers_row(ctx: Ctx) -> None:
     """A row that a process with SQLite bindings inserted is a message like any other."""
     b = ctx.agent("b")
     stranger_sends(ctx, "00000000-0000-4000-8000-000000000001", to_agent="b")
-    got = ids(receive(b))
-    ctx.expect("comms.log.67", got == ["00000000-0000-4000-8000-000000000001"], f"b received {got}")
+    came = ids(receive(b))
+    ctx.expect("comms.log.67", came == ["00000000-0000-4000-8000-000000000001"], f"b received {came}")
     took = claim(b, "00000000-0000-4000-8000-000000000001")
     ctx.expect("comms.log.68", took, "a stranger's message could not be claimed")

@@ -14,12 +14,12 @@ def heartbeat(ctx: Ctx) -> None:
     a, b = ctx.agent("a"), ctx.agent("b")
     a.call("send_heartbeat", status="active", current_task="build")
     first = b.call("get_agent_health", agent_id="a")
-    told = (first["status"], first.get("current_task"))
-    ctx.expect("comms.presence.01", told == ("active", "build"), f"a said active, build; its health is {first}")
+    health = (first["status"], first.get("current_task"))
+    ctx.expect("comms.presence.01", health == ("active", "build"), f"a said active, build; its health is {first}")
     a.call("send_heartbeat", status="degraded")
     second = b.call("get_agent_health", agent_id="a")
-    told = (second["status"], second.get("current_task"))
-    ctx.expect("comms.presence.02", told == ("degraded", None), f"then degraded, without a task: {second}")
+    health = (second["status"], second.get("current_task"))
+    ctx.expect("comms.presence.02", health == ("degraded", None), f"then degraded, without a task: {second}")
     seen = [a.refusal("send_heartbeat", status=status) for status in ("active", "idle", "degraded", "failed")]
     ctx.expect("comms.presence.03", seen == [None] * 4, f"the four statuses: {[said(r) for r in seen]}")
     bad = [a.refusal("send_heartbeat", status=status) for status in ("busy", "", "ACTIVE")]
@@ -40,12 +40,12 @@ def beats_count_nothing(ctx: Ctx) -> None:
     complete(b, done)
     fail(b, failed)
     counters = ("messages_pending", "messages_processed", "error_count")
-    told = []
+    seen = []
     for status in ("idle", "active", "active"):
-        told.append([a.call("get_agent_health", agent_id="b")[name] for name in counters])
+        seen.append([a.call("get_agent_health", agent_id="b")[name] for name in counters])
         b.call("send_heartbeat", status=status, current_task="build")
-    told.append([a.call("get_agent_health", agent_id="b")[name] for name in counters])
-    ctx.expect("comms.presence.14", told == told[:1] * 4, f"{', '.join(counters)} before, between three beats: {told}")
+    seen.append([a.call("get_agent_health", agent_id="b")[name] for name in counters])
+    ctx.expect("comms.presence.14", seen == seen[:1] * 4, f"{', '.join(counters)} before, between three beats: {seen}")
 
 
 @scenario("presence.unknown")
@@ -63,8 +63,8 @@ def counters(ctx: Ctx) -> None:
     stored_pending: list[tuple[int, int]] = []
 
     def look() -> None:
-        told = a.call("get_agent_health", agent_id="b")
-        steps.append((told["messages_pending"], told["messages_processed"], told["error_count"]))
+        health = a.call("get_agent_health", agent_id="b")
+        steps.append((health["messages_pending"], health["messages_processed"], health["error_count"]))
         if ctx.has("sqlite"):
             with database(ctx) as db:
                 stored_pending.append(

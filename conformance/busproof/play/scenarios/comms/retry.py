@@ -64,11 +64,11 @@ def third_failure(ctx: Ctx) -> None:
     ctx.expect("comms.retry.07", letters == [0, 0, 1], f"dead letters after each of three failures: {letters}")
     shown = sees(b, name) or claim(b, name)
     ctx.expect("comms.retry.08", not shown, "a dead letter is still received or claimed")
-    told = next(iter(a.call("dead_letters")["dead_letters"]), None)
-    if told is None:
+    letter = next(iter(a.call("dead_letters")["dead_letters"]), None)
+    if letter is None:
         return  # nothing is there to be looked at
-    ctx.expect("comms.retry.09", told.get("id") == name, f"the letter's id is not {name}: {told}")
-    original = told.get("original_message")
+    ctx.expect("comms.retry.09", letter.get("id") == name, f"the letter's id is not {name}: {letter}")
+    original = letter.get("original_message")
     original = original if isinstance(original, dict) else {}
     wanted = {
         "id": name,
@@ -80,8 +80,8 @@ def third_failure(ctx: Ctx) -> None:
     }
     same = {key: original.get(key) for key in wanted} == wanted
     ctx.expect("comms.retry.10", same, f"sent {wanted}; the letter holds {original}")
-    good = (told.get("error"), told.get("retry_count")) == ("error 2", 3) and told.get("moved_at") is not None
-    ctx.expect("comms.retry.11", good, f"the last error was 'error 2', the third: {told}")
+    good = (letter.get("error"), letter.get("retry_count")) == ("error 2", 3) and letter.get("moved_at") is not None
+    ctx.expect("comms.retry.11", good, f"the last error was 'error 2', the third: {letter}")
     if ctx.has("sqlite"):
         with database(ctx) as db:
             row = db.execute("SELECT * FROM dead_letter_queue WHERE id = ?", (name,)).fetchone()
@@ -91,7 +91,7 @@ def third_failure(ctx: Ctx) -> None:
             is_json and not stored(ctx, name),
             f"the queue's row: {dict(row) if row else None}; a message: {bool(stored(ctx, name))}",
         )
-    many = [send(one, "b") for one, times in ((a, 100), (b, 20)) for _ in range(times)]  # more than any page holds
+    many = [send(s, "b") for s, times in ((a, 100), (b, 20)) for _ in range(times)]  # more than any page holds
     for _ in range(3):
         for message_id in many:
             fail(b, message_id)
@@ -123,16 +123,16 @@ def broadcast(ctx: Ctx) -> None:
         return
     again = a.call("redrive", id=letters[0]["id"])["redriven"] if letters else False
     shown = {session.agent: sees(session, name) for session in (b, c)}
-    told = f"b's dead letter of a broadcast that c holds was put back ({again}); shown to: {shown}"
-    if ctx.expect("comms.retry.18", again and shown == {"b": True, "c": False}, told):
+    why = f"b's dead letter of a broadcast that c holds was put back ({again}); shown to: {shown}"
+    if ctx.expect("comms.retry.18", again and shown == {"b": True, "c": False}, why):
         late = send(a, ttl_seconds=3_000)
         fail_for_good(ctx, b, late)
         ctx.advance(3_600_000)
         letter = next(r["id"] for r in a.call("dead_letters")["dead_letters"] if r["original_message"]["id"] == late)
         again = a.call("redrive", id=letter)["redriven"]
         shown = {session.agent: sees(session, late) for session in (b, c)}
-        told = f"the same of one that has expired, and was not cleaned up ({again}); shown to: {shown}"
-        ctx.expect("comms.retry.18", again and shown == {"b": True, "c": False}, told)
+        why = f"the same of one that has expired, and was not cleaned up ({again}); shown to: {shown}"
+        ctx.expect("comms.retry.18", again and shown == {"b": True, "c": False}, why)
 
 
 @scenario("retry.a_death_is_no_failure", needs=("clock",))
@@ -154,16 +154,16 @@ def send_with_retry(ctx: Ctx) -> None:
     """One message for one call, however many attempts it takes; an error that no retry can mend is raised."""
     a, b = ctx.agent("a"), ctx.agent("b")
     name = a.call("send_with_retry", to_agent="b", message_type="note", payload={"n": 1})["message_id"]
-    got = receive(b)
-    ctx.expect("comms.retry.20", [m["id"] for m in got] == [name], f"one call, b received {got}")
+    came = receive(b)
+    ctx.expect("comms.retry.20", [m["id"] for m in came] == [name], f"one call, b received {came}")
     # A bus that tries again would first wait for 30 s or more; the kit does not wait that long.
     bad: Row = {"to_agent": "b", "message_type": "note", "payload": None}
     taken: Row = {**bad, "payload": {"n": 2}, "message_id": name}
     answers = [_given_up(ctx, wrong) for wrong in (bad, taken)]
-    good = all(not isinstance(one, Lost) and definite(one) for one in answers) and len(receive(b)) == 1
-    first, second = (str(one) if isinstance(one, Lost) else said(one) for one in answers)
-    told = f"no payload: {first}; an id that other content has: {second}"
-    ctx.expect("comms.retry.21", good, told)
+    good = all(not isinstance(answer, Lost) and definite(answer) for answer in answers) and len(receive(b)) == 1
+    first, second = (str(answer) if isinstance(answer, Lost) else said(answer) for answer in answers)
+    why = f"no payload: {first}; an id that other content has: {second}"
+    ctx.expect("comms.retry.21", good, why)
 
 
 @scenario("retry.sends_the_same", needs=("send_with_retry", "clock"))
@@ -184,8 +184,8 @@ def sends_the_same(ctx: Ctx) -> None:
     wrong = []
     for passed_s in (0, 10, 290, 700, 2_600, 365 * 24 * 3_600):
         ctx.advance(passed_s * 1_000)
-        there = {one.pop("id"): {**one, "timestamp": None} for one in receive(b, "general", "urgent")}
-        wrong += [call for call, (one, other) in zip(calls, pairs, strict=True) if there.get(one) != there.get(other)]
+        there = {message.pop("id"): {**message, "timestamp": None} for message in receive(b, "general", "urgent")}
+        wrong += [call for call, (name, other) in zip(calls, pairs, strict=True) if there.get(name) != there.get(other)]
     ctx.expect("comms.retry.28", not wrong, f"received otherwise, or not as long, as by send_message: {wrong[:3]}")
 
 
@@ -242,6 +242,6 @@ def whole(ctx: Ctx) -> None:
             ctx.advance(LONG_MS)
         claim(b, name)
         last = partial(b.call, "complete_message", message_id=name, error="it broke")
-        seen += [f"of its last failure {one}" for one in halves(path, PLACES, last)]
-        seen += [f"of its redrive {one}" for one in halves(path, PLACES, partial(a.call, "redrive", id=name))]
+        seen += [f"of its last failure {sight}" for sight in halves(path, PLACES, last)]
+        seen += [f"of its redrive {sight}" for sight in halves(path, PLACES, partial(a.call, "redrive", id=name))]
     ctx.expect("comms.retry.29", not seen, f"seen in {len(seen)} of {2 * TIMES} calls: {'; '.join(seen[:3])}")

@@ -26,8 +26,8 @@ def channels(ctx: Ctx) -> None:
     """Only the channels that were asked for, and all of them."""
     a, b = ctx.agent("a"), ctx.agent("b")
     names = {channel: send(a, "b", channel=channel) for channel in ("general", "urgent", "General", "gen%", "x y")}
-    got = {channel: ids(receive(b, channel)) for channel in names}
-    ctx.expect("comms.route.01", got == {c: [n] for c, n in names.items()}, f"one message a channel: {got}")
+    came = {channel: ids(receive(b, channel)) for channel in names}
+    ctx.expect("comms.route.01", came == {c: [n] for c, n in names.items()}, f"one message a channel: {came}")
     several = ids(receive(b, "general", "x y"))
     ctx.expect("comms.route.02", set(several) == {names["general"], names["x y"]}, f"two channels gave {several}")
     nothing = ids(receive(b, "elsewhere"))
@@ -39,10 +39,10 @@ def addressed(ctx: Ctx) -> None:
     """A message to one agent is shown to it alone, a broadcast to everybody."""
     a, b, c = (ctx.agent(name) for name in "abc")
     to_b, to_all = send(a, "b"), send(a)
-    got = {session.agent: set(ids(receive(session))) for session in (a, b, c)}
-    ctx.expect("comms.route.04", to_b in got["b"], f"a message to b was not shown to b: {got}")
-    ctx.expect("comms.route.05", to_b not in got["a"] | got["c"], f"a message to b was shown to others: {got}")
-    ctx.expect("comms.route.06", all(to_all in g for g in got.values()), f"a broadcast was shown to {got}")
+    came = {session.agent: set(ids(receive(session))) for session in (a, b, c)}
+    ctx.expect("comms.route.04", to_b in came["b"], f"a message to b was not shown to b: {came}")
+    ctx.expect("comms.route.05", to_b not in came["a"] | came["c"], f"a message to b was shown to others: {came}")
+    ctx.expect("comms.route.06", all(to_all in g for g in came.values()), f"a broadcast was shown to {came}")
 
 
 @scenario("route.order", needs=("clock",))
@@ -54,11 +54,11 @@ def order(ctx: Ctx) -> None:
         ctx.advance(1_000)
         sent.append((-priority, place, send(a, "b", priority=priority, channel=("general", "c2")[place // 2 % 2])))
     wanted = [name for *_, name in sorted(sent)]
-    got = ids(receive(b, "general", "c2"))
+    both = ids(receive(b, "general", "c2"))
     levels = [-p for p, *_ in sorted(sent)]
-    ctx.expect("comms.route.07", got == wanted, f"sent with priorities {levels}; wanted {wanted}, received {got}")
-    one = ids(receive(b))
-    ctx.expect("comms.route.08", one == [n for n in wanted if n in one] and len(one) == 4, f"one channel gave {one}")
+    ctx.expect("comms.route.07", both == wanted, f"sent with priorities {levels}; wanted {wanted}, received {both}")
+    own = ids(receive(b))
+    ctx.expect("comms.route.08", own == [n for n in wanted if n in own] and len(own) == 4, f"one channel gave {own}")
     few = ids(receive(b, "general", "c2", limit=3))
     ctx.expect("comms.route.09", few == wanted[:3], f"a limit of 3 gave {few}, the first three are {wanted[:3]}")
 
@@ -68,8 +68,8 @@ def ties(ctx: Ctx) -> None:
     """Messages of one priority and one moment come in the order of sending."""
     a, b = ctx.agent("a"), ctx.agent("b")
     names = [send(a, "b") for _ in range(12)]
-    got = ids(receive(b))
-    ctx.expect("comms.route.10", got == names, f"sent at one moment in the order {names}, received {got}")
+    came = ids(receive(b))
+    ctx.expect("comms.route.10", came == names, f"sent at one moment in the order {names}, received {came}")
 
 
 @scenario("route.limit")
@@ -115,9 +115,9 @@ def waits(ctx: Ctx) -> None:
         return {"id": send(a, "b")}
 
     started = time.monotonic()
-    got, sent = at_once(lambda: {"messages": receive(b, timeout_seconds=8)}, later)
+    came, sent = at_once(lambda: {"messages": receive(b, timeout_seconds=8)}, later)
     took_s = time.monotonic() - started
-    names = ids(got["messages"]) if isinstance(got, dict) else []
+    names = ids(came["messages"]) if isinstance(came, dict) else []
     good = isinstance(sent, dict) and names == [sent["id"]] and took_s < 6
     ctx.expect("comms.route.17", good, f"sent while a reader waited up to 8 s: it got {names} after {took_s:.1f} s")
     started = time.monotonic()
@@ -136,14 +136,14 @@ def comes_back_while_one_waits(ctx: Ctx) -> None:
     name = send(a, "b")
     failed = fail(b, name)
     began_s = time.monotonic()
-    got = receive(b, timeout_seconds=20)
+    came = receive(b, timeout_seconds=20)
     took_s = time.monotonic() - began_s
-    if failed and not got and not sees(b, name):
+    if failed and not came and not sees(b, name):
         ctx.expect("comms.retry.02", False, "a message that failed once is never claimable again")
         return
-    good = failed and ids(got) == [name] and took_s < 15
+    good = failed and ids(came) == [name] and took_s < 15
     ctx.expect(
-        "comms.route.47", good, f"it failed, somebody waited up to 20 s, and got {ids(got)} after {took_s:.1f} s"
+        "comms.route.47", good, f"it failed, somebody waited up to 20 s, and got {ids(came)} after {took_s:.1f} s"
     )
 
 
@@ -181,15 +181,15 @@ def response(ctx: Ctx) -> None:
         "send_response", original_message=request, response_payload={"context": {"k": 1}}, artifact_path=path
     )["message_id"]
     complete(b, request["id"])
-    got = [message for message in receive(a, "work", "general") if message["id"] == answer]
-    told = got[0] if got else {}
-    ctx.expect("comms.route.24", told.get("correlation_id") == "c-1", f"the answer's correlation_id: {told}")
-    ctx.expect("comms.route.25", told.get("from_agent") == "b", f"from_agent is not the request's to_agent: {told}")
-    ctx.expect("comms.route.26", told.get("to_agent") == "a", f"to_agent is not the request's from_agent: {told}")
-    payload = told.get("payload", {})
+    came = [message for message in receive(a, "work", "general") if message["id"] == answer]
+    row = came[0] if came else {}
+    ctx.expect("comms.route.24", row.get("correlation_id") == "c-1", f"the answer's correlation_id: {row}")
+    ctx.expect("comms.route.25", row.get("from_agent") == "b", f"from_agent is not the request's to_agent: {row}")
+    ctx.expect("comms.route.26", row.get("to_agent") == "a", f"to_agent is not the request's from_agent: {row}")
+    payload = row.get("payload", {})
     ctx.expect("comms.route.27", payload == {"context": {"k": 1}, "artifact_path": path}, f"payload: {payload}")
-    good = (told.get("type"), told.get("channel"), told.get("priority")) == ("context.response", "work", 8)
-    ctx.expect("comms.route.28", good, f"the answer to a context.query on `work` of priority 8: {told}")
+    good = (row.get("type"), row.get("channel"), row.get("priority")) == ("context.response", "work", 8)
+    ctx.expect("comms.route.28", good, f"the answer to a context.query on `work` of priority 8: {row}")
     send(a, "b", message_type="do", channel="work")
     other = next(m for m in receive(b, "work") if m["type"] == "do")
     b.call("send_response", original_message=other, response_payload={})
@@ -205,10 +205,10 @@ def response_to_broadcast(ctx: Ctx) -> None:
     request = receive(b)[0]
     claim(b, request["id"])
     refused = b.refusal("send_response", original_message=request, response_payload={"context": {}})
-    got = [
+    came = [
         message for message in receive(a) if message.get("correlation_id") == "c-2" and message["id"] != request["id"]
     ]
-    who = [(message["from_agent"], message["to_agent"]) for message in got]
+    who = [(message["from_agent"], message["to_agent"]) for message in came]
     ctx.expect("comms.route.30", refused is None and who == [("b", "a")], f"{said(refused)}; the answers: {who}")
 
 
@@ -233,30 +233,30 @@ def bad_response(ctx: Ctx) -> None:
 def answer_of_another(ctx: Ctx) -> None:
     """One agent cannot answer a question to another, nor a broadcast that it has not claimed (C26)."""
     a, b, c = ctx.agent("a"), ctx.agent("b"), ctx.agent("c")
-    told = []
+    ends = []
     for to in ("b", None):
         name = send(a, to, message_type="do")
         request = next(message for message in receive(b) if message["id"] == name)
-        told.append(c.refusal("send_response", original_message=request, response_payload={}))
+        ends.append(c.refusal("send_response", original_message=request, response_payload={}))
     answers = [message["type"] for message in receive(a) if message["to_agent"] == "a"]
-    good = all(definite(answer) for answer in told) and answers == []
-    ctx.expect("comms.route.42", good, f"c answered for b: {[said(answer) for answer in told]}; a received {answers}")
+    good = all(definite(answer) for answer in ends) and answers == []
+    ctx.expect("comms.route.42", good, f"c answered for b: {[said(answer) for answer in ends]}; a received {answers}")
 
 
 @scenario("route.answers_of_one_each")
 def answers_of_one_each(ctx: Ctx) -> None:
     """A broadcast lies in front of each agent on its own: b's claim, and its end, give c nothing to answer."""
     a, b, c = ctx.agent("a"), ctx.agent("b"), ctx.agent("c")
-    told = []
+    refusals = []
     for steps in ((), (claim,), (claim, complete)):
         name = send(a, message_type="do")
         request = next(message for message in receive(c) if message["id"] == name)
         for step in steps:
             step(b, name)
-        told.append(c.refusal("send_response", original_message=request, response_payload={}))
-    good = len({answer is None for answer in told}) == 1
+        refusals.append(c.refusal("send_response", original_message=request, response_payload={}))
+    good = len({answer is None for answer in refusals}) == 1
     why = "c, which claims nothing, answers a broadcast before b claims it, after that, and when b is done: "
-    ctx.expect("comms.route.45", good, f"{why}{[said(answer) for answer in told]}")
+    ctx.expect("comms.route.45", good, f"{why}{[said(answer) for answer in refusals]}")
 
 
 @scenario("route.request", needs=("request", "wait"))
@@ -275,16 +275,16 @@ def request(ctx: Ctx) -> None:
 
     question: dict[str, Any] = {"to_agent": "b", "message_type": "context.query", "payload": {"query": "q"}}
     reply, asked = at_once(lambda: a.call("request", timeout_seconds=8, **question), answer)
-    told = reply["response"] if isinstance(reply, dict) else {}
-    good = told.get("payload") == {"context": {"n": 7}}
+    answered = reply["response"] if isinstance(reply, dict) else {}
+    good = answered.get("payload") == {"context": {"n": 7}}
     ctx.expect("comms.route.32", good, f"15 others lay in front of the answer; the request ended with {reply}")
     linked = (
         isinstance(asked, dict)
         and bool(asked.get("correlation_id"))
-        and (told.get("correlation_id") == asked["correlation_id"])
+        and (answered.get("correlation_id") == asked["correlation_id"])
     )
-    ctx.expect("comms.route.33", linked, f"asked {asked}, answered {told}")
-    ctx.expect("comms.route.34", bool(told) and not sees(a, told["id"]), "the answer was not completed")
+    ctx.expect("comms.route.33", linked, f"asked {asked}, answered {answered}")
+    ctx.expect("comms.route.34", bool(answered) and not sees(a, answered["id"]), "the answer was not completed")
     started = time.monotonic()
     late = a.refusal("request", timeout_seconds=0.2, **question)
     waited_s = time.monotonic() - started

@@ -44,7 +44,7 @@ def write(ctx: Ctx, agents: RelayHand, sender: str, data: str, **more: Any) -> s
 
 def inbox(agents: RelayHand, name: str) -> list[bytes]:
     """The files in an inbox, by name."""
-    return [one["data"] for one in agents._listed(agents.store / "agents" / name / "inbox")]
+    return [file["data"] for file in agents._listed(agents.store / "agents" / name / "inbox")]
 
 
 def bodies(agents: RelayHand, name: str) -> list[str]:

@@ -61,8 +61,8 @@ def _beside_a_reader(ctx: Ctx, bus: Session, agents: RelayHand, copy: Path) -> N
         bus.call("scan")
         refusal = bus.refusal("backup", path=str(copy))
         reader.execute("COMMIT")
-    found = _outbox_rows(copy) if refusal is None else wanted
-    ctx.expect("relay.export.08", found == wanted, f"beside a reader a copy has {found} messages of {wanted}")
+    copied = _outbox_rows(copy) if refusal is None else wanted
+    ctx.expect("relay.export.08", copied == wanted, f"beside a reader a copy has {copied} messages of {wanted}")
 
 
 def _outbox_rows(path: Path) -> int | str:
@@ -108,11 +108,11 @@ def metrics(ctx: Ctx) -> None:
         write(ctx, agents, "ann", "TO: nobody\n\nwaits")
         bus.call("scan")
         text = bus.call("metrics")["text"]
-        numbers = {float(one) for one in re.findall(r"(?m)^[a-z_]+\{[^}]*\} ([0-9.e+]+)$", text)}
+        numbers = {float(value) for value in re.findall(r"(?m)^[a-z_]+\{[^}]*\} ([0-9.e+]+)$", text)}
         depth = re.findall(
             r"(?mi)^\w*(?:queue|pending)\w*(?:\{[^}]*\})? ([0-9.]+)$|\{[^}]*pending[^}]*\} ([0-9.]+)$", text
         )
-        waits = {float(one or other) for one, other in depth}
+        waits = {float(labelled or other) for labelled, other in depth}
         ctx.expect("relay.export.10", {3.0, 1.0} <= numbers | waits and 1.0 in waits, f"metrics say {text[:600]!r}")
         # A histogram or a summary counts what it has measured; a gauge is 0 where the clock stands.
         taken = re.findall(r"(?mi)^\w*(?:latency|duration|second)\w*(?:\{[^}]*\})? ([0-9.e+]+)$", text)

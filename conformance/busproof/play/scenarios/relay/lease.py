@@ -180,7 +180,7 @@ def recovery(ctx: Ctx) -> None:
         ctx.expect("relay.lease.06", lost, f"its row is {row}")
         with ledger(ctx) as db:
             begun = db.execute("SELECT * FROM pending_operations WHERE completed_at IS NULL").fetchall()
-        ctx.expect("relay.lease.07", not begun, f"still open: {[dict(one) for one in begun]}")
+        ctx.expect("relay.lease.07", not begun, f"still open: {[dict(operation) for operation in begun]}")
         ctx.expect("relay.lease.08", bodies(agents, "bob") == ["done"], f"{done}: bob has {bodies(agents, 'bob')}")
 
 
@@ -282,15 +282,15 @@ def closing(ctx: Ctx) -> None:
     """An orchestrator that ends is alone until its agents have ended: another that comes earlier is refused."""
     second = ctx.agent("another")
     second.call("close")
-    told = ctx.store.parent / "pid"
+    pid_file = ctx.store.parent / "pid"
     with hand(ctx, "boss") as agents:
-        agents.config(clis={"stubborn": ["/bin/sh", "-c", STUBBORN, str(told)]})
+        agents.config(clis={"stubborn": ["/bin/sh", "-c", STUBBORN, str(pid_file)]})
         first = ctx.agent("orchestrator")
         first.call("scan")
         write(ctx, agents, "boss", "TO: __orchestrator__\nKIND: spawn\n\nNAME: ann\nCLI: stubborn\n")
         first.call("scan")
-        until(told.exists)
-        pid = told.read_text().strip() if told.exists() else ""
+        until(pid_file.exists)
+        pid = pid_file.read_text().strip() if pid_file.exists() else ""
         ending = threading.Thread(target=lambda: first.refusal("close"))
         was_there = is_alive(pid)
         ending.start()

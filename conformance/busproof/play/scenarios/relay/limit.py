@@ -145,7 +145,7 @@ def _misnamed(bus: Session) -> list[Row]:
         for name, place in zip(_agents(when), OF_AN_AGENT.values(), strict=True)
     }
     records = bus.call("audit")["records"]
-    return [one for one in records if one["path"] in links and one["event"] != "symlink"]
+    return [record for record in records if record["path"] in links and record["event"] != "symlink"]
 
 
 def _open_under_a_linked_lock(ctx: Ctx, bus: Session, target: Path) -> None:
@@ -230,9 +230,9 @@ def descriptors(ctx: Ctx) -> None:
                 ctx.advance(1_000)
             ctx.advance(60_000)
             write(ctx, agents, "ann", "TO: bob\n\nat last")
-            told = said(bus.refusal("scan"))
+            why = said(bus.refusal("scan"))
         came = [body for body in bodies(agents, "bob") if "at last" in body]
-        ctx.expect("relay.limit.18", len(came) == 1, f"{9 * PASSES} files were refused, and one comes: {came}, {told}")
+        ctx.expect("relay.limit.18", len(came) == 1, f"{9 * PASSES} files were refused, and one comes: {came}, {why}")
 
 
 @scenario("limit.odd_content")
@@ -263,10 +263,10 @@ def odd_content(ctx: Ctx) -> None:
         bus.call("scan")
         states = {row_of(ctx, file).get("status") for file in odd}
         if ctx.has("audit"):
-            told = {one["path"]: one["event"] for one in bus.call("audit")["records"]}
-            event = told.get(f"agents/ann/outbox/{SOCKET}")
+            events = {record["path"]: record["event"] for record in bus.call("audit")["records"]}
+            event = events.get(f"agents/ann/outbox/{SOCKET}")
             if event != "not_regular":  # the row of another item (decision 0033)
-                ctx.expect("relay.limit.11", False, f"a socket in an outbox is told as {event}; told were {told}")
+                ctx.expect("relay.limit.11", False, f"a socket in an outbox is told as {event}; told were {events}")
         ctx.expect(
             "relay.limit.19",
             "behind" in bodies(agents, "bob") and None not in states,

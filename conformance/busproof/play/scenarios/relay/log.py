@@ -120,8 +120,8 @@ def tables(ctx: Ctx) -> None:
             ctx.expect(row, wanted <= there, f"{table} lacks {sorted(wanted - there)}")
         seeds.close()
         for row, (index, columns) in INDEXES.items():
-            found = [one[2] for one in db.execute(f"PRAGMA index_info({index})")]
-            ctx.expect(row, found == columns, f"{index} is on {found}")
+            indexed = [info[2] for info in db.execute(f"PRAGMA index_info({index})")]
+            ctx.expect(row, indexed == columns, f"{index} is on {indexed}")
         for row, column in {"relay.log.10": "message_id", "relay.log.11": "file_path"}.items():
             ctx.expect(row, [column] in _unique(db), f"unique are {_unique(db)}")
         db.execute("BEGIN")
@@ -135,8 +135,8 @@ def tables(ctx: Ctx) -> None:
     odd = out_of_time(partial(_found_and_done, ctx, ctx.agent_in_real_time("orchestrator")))
     ctx.newest.call("close")
     if odd:  # the row of another item
-        told = f"found and done now, at {time.time_ns() // MS}; discovered_at and processed_at are {odd}"
-        ctx.expect("relay.log.29", False, told)
+        why = f"found and done now, at {time.time_ns() // MS}; discovered_at and processed_at are {odd}"
+        ctx.expect("relay.log.29", False, why)
     if lost := _lost_without_indexes(ctx):  # the row of another item (decision 0033)
         ctx.expect("relay.log.02", False, f"a ledger without its indexes was opened, and has no {lost}")
 
@@ -159,19 +159,19 @@ def _lost_without_indexes(ctx: Ctx) -> list[str]:
         ctx.agent("orchestrator").call("close")
     with ledger(ctx) as db:
         after = [row[0] for row in db.execute("SELECT message_id FROM messages")]
-    return [one for one in before if one not in after]
+    return [name for name in before if name not in after]
 
 
 def _columns(db: sqlite3.Connection, table: str) -> set[tuple[str, str, int, str, int]]:
     """Name, type, NOT NULL, default, place in the primary key; AUTOINCREMENT as a column of its own."""
-    found = {
+    columns = {
         (name, kind.upper(), not_null, str(default), key)
         for _, name, kind, not_null, default, key in db.execute(f"PRAGMA table_info({table})")
     }
     made = db.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchone()
     if made and re.search("AUTOINCREMENT", made[0], re.IGNORECASE):
-        found.add(("AUTOINCREMENT", "", 0, "", 0))
-    return found
+        columns.add(("AUTOINCREMENT", "", 0, "", 0))
+    return columns
 
 
 def _unique(db: sqlite3.Connection) -> list[list[str]]:

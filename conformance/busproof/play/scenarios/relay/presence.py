@@ -90,8 +90,8 @@ def started(ctx: Ctx) -> Iterator[tuple[RelayHand, Session]]:
         try:
             yield agents, bus
         finally:
-            pids = [pid for told in ctx.store.parent.glob("said-*") for pid in told.read_text().split("\n")[4:6]]
-            pids += [told.read_text().strip() for told in ctx.store.parent.glob("late-*")]
+            pids = [pid for file in ctx.store.parent.glob("said-*") for pid in file.read_text().split("\n")[4:6]]
+            pids += [file.read_text().strip() for file in ctx.store.parent.glob("late-*")]
             for pid in filter(is_alive, pids):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(int(pid), signal.SIGKILL)
@@ -171,9 +171,9 @@ def spawn(ctx: Ctx) -> None:
         )
         path = ctx.store / "agents" / "ann" / "meta.json"
         meta = json.loads(path.read_text()) if path.exists() else {}
-        told = agent_of(ctx, "ann").get("pid"), meta.get("pid")
+        pids = agent_of(ctx, "ann").get("pid"), meta.get("pid")
         ctx.expect(
-            "relay.presence.18", told == (int(pid), int(pid)) and "started_at" in meta, f"pid {pid}, {told}, {meta}"
+            "relay.presence.18", pids == (int(pid), int(pid)) and "started_at" in meta, f"pid {pid}, {pids}, {meta}"
         )
         bad = [ask(ctx, agents, bus, "spawn", body) for body in ("CLI: claude\n", "NAME: bea\n", "")]
         ctx.expect(
@@ -315,9 +315,9 @@ def own_names(ctx: Ctx) -> None:
             before = _told(ctx)
             if is_done(ask(ctx, agents, bus, "spawn", f"NAME: a{number}\nCLI: claude\nENV: {env}\n")):
                 until(lambda before=before: _told(ctx) - before)
-                told = [path.read_text().split("\n")[2:4] for path in _told(ctx) - before]
-                if told != [[f"a{number}", str(ctx.store)]]:
-                    wrong[env] = told
+                told_names = [path.read_text().split("\n")[2:4] for path in _told(ctx) - before]
+                if told_names != [[f"a{number}", str(ctx.store)]]:
+                    wrong[env] = told_names
         ctx.expect("relay.presence.38", not (is_told and wrong), f"agents a0, a1, a2 are told {wrong}")
 
 

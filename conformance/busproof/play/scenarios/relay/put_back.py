@@ -99,9 +99,9 @@ def _take(ctx: Ctx, agents: RelayHand, bus: Session, step: Step, pids: list[str]
         case "spawn":
             ask(ctx, agents, bus, "spawn", "NAME: ann\nCLI: claude\n")
             pids.append(said(ctx, "ann")[4])
-            told = ctx.store.parent / "said-ann"
-            if told.exists():  # kept, so that a process left over can be ended by it
-                told.rename(f"{told}.{len(pids)}")
+            pid_file = ctx.store.parent / "said-ann"
+            if pid_file.exists():  # kept, so that a process left over can be ended by it
+                pid_file.rename(f"{pid_file}.{len(pids)}")
         case "release":
             ask(ctx, agents, bus, "release", "NAME: ann\n")
         case "backup":

@@ -53,7 +53,7 @@ def one_inbox_is_none(ctx: Ctx) -> None:
                 write(ctx, agents, sender, f"TO: {others[-1]}\n\n{body}, too")
                 bus.call("scan")
             wanted = {others[0]: [body], others[1]: [body, f"{body}, too"]}
-            came = {other: [one for one in bodies(agents, other) if one.startswith(body)] for other in others}
+            came = {other: [text for text in bodies(agents, other) if text.startswith(body)] for other in others}
             if came != wanted:
                 missing.append(f"{body}: {came}")
         ctx.expect("relay.route.22", not missing, f"what the others got, {'; '.join(missing)}")
@@ -90,15 +90,15 @@ class _Events:
 
     def __call__(self) -> list[int]:
         """The new events' masks, in their order."""
-        found, data = [], b""
+        masks, data = [], b""
         with contextlib.suppress(BlockingIOError):
             while more := os.read(self._fd, 65_536):
                 data += more
         while data:
             _, mask, _, length = HEAD.unpack_from(data)
-            found.append(mask)
+            masks.append(mask)
             data = data[HEAD.size + length :]
-        return found
+        return masks
 
 
 @contextlib.contextmanager

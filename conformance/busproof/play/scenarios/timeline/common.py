@@ -26,14 +26,14 @@ ANY_INVOKE = {"type": "invoke"}
 
 def invoke(submission: str = "s1", timeline: str = "main", **dimensions: str) -> Row:
     """A user's input."""
-    said = {"timeline": timeline, "submission": submission, "harness": "cli", "runtime": "local", "agent": "ann"}
-    return {"type": "invoke", **said, **dimensions}
+    key = {"timeline": timeline, "submission": submission, "harness": "cli", "runtime": "local", "agent": "ann"}
+    return {"type": "invoke", **key, **dimensions}
 
 
 def request(sequence: int = 1, timeline: str = "main", **dimensions: str) -> Row:
     """An agent's call of a service."""
-    said = {"timeline": timeline, "submission": "s1", "agent": "ann", "service": "infer", "backend": "ollama"}
-    return {"type": "request", **said, "operation": "chat", "sequence": sequence, **dimensions}
+    key = {"timeline": timeline, "submission": "s1", "agent": "ann", "service": "infer", "backend": "ollama"}
+    return {"type": "request", **key, "operation": "chat", "sequence": sequence, **dimensions}
 
 
 def send(session: Session, key: Row, payload: Any = None, **more: Any) -> Row:
@@ -56,11 +56,11 @@ def log(session: Session, timeline: str = "main", **params: Any) -> list[Row]:
 def chain_faults(messages: list[Row]) -> list[str]:
     """Where numbers do not rise, or a message does not follow the one before it. Gaps are a bus's choice."""
     faults = []
-    for before, one in itertools.pairwise(messages):
-        if one["number"] <= before["number"]:
-            faults.append(f"number {one['number']} follows {before['number']}")
-        if one["previous"] != before["hash"]:
-            faults.append(f"number {one['number']} does not follow the hash of {before['number']}")
+    for before, after in itertools.pairwise(messages):
+        if after["number"] <= before["number"]:
+            faults.append(f"number {after['number']} follows {before['number']}")
+        if after["previous"] != before["hash"]:
+            faults.append(f"number {after['number']} does not follow the hash of {before['number']}")
     return faults
 
 
@@ -75,12 +75,12 @@ def record(ctx: Ctx) -> Iterator[sqlite3.Connection]:
 def on_a_server(ctx: Ctx, *, config: str = "", **options: Any) -> Iterator[tuple[Session, NatsServer]]:
     """A session on its own NATS server, configured so, which others may reach, too."""
     with closing(NatsServer(config)) as server:
-        one = ctx.agent_in_real_time("near", backend="nats", nats_url=server.url, **options)
+        session = ctx.agent_in_real_time("near", backend="nats", nats_url=server.url, **options)
         try:
-            yield one, server
+            yield session, server
         finally:
-            if not one.retired:
-                ctx.crash(one)  # its server ends before it could close
+            if not session.retired:
+                ctx.crash(session)  # its server ends before it could close
 
 
 @contextmanager
@@ -92,6 +92,6 @@ def far_away(ctx: Ctx, **options: Any) -> Iterator[tuple[Session, Session, Link]
         try:
             yield both[0], both[1], way
         finally:
-            for one in both:
-                if not one.retired:
-                    ctx.crash(one)  # its server ends before it could close
+            for session in both:
+                if not session.retired:
+                    ctx.crash(session)  # its server ends before it could close

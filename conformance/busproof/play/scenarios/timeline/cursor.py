@@ -41,9 +41,9 @@ def one_each(ctx: Ctx) -> None:
     workers = [ctx.agent(f"w{n}") for n in range(4)]
     for turn in range(TURNS_OF_LUCK):
         numbers = [send(workers[0], request(4 * turn + n))["number"] for n in range(4)]
-        results = raced(ctx, *[lambda one=one: one.call("fetch", filter=ANY_REQUEST) for one in workers])
-        broken = [str(one) for one in results if isinstance(one, DoorError)]
-        messages = [one["message"] for one in results if not isinstance(one, DoorError)]
+        results = raced(ctx, *[lambda worker=worker: worker.call("fetch", filter=ANY_REQUEST) for worker in workers])
+        broken = [str(result) for result in results if isinstance(result, DoorError)]
+        messages = [result["message"] for result in results if not isinstance(result, DoorError)]
         taken = sorted(message["number"] for message in messages if message is not None)
         is_one_each = taken == numbers and not broken
         ctx.expect("timeline.cursor.02", is_one_each, f"of {numbers} were taken {taken} {broken}")
@@ -98,8 +98,8 @@ def _behind_others(ctx: Ctx, worker: Session) -> None:
     for n in range(1, MANY):
         send(worker, request(n, service="common"))
     wanted = send(worker, request(MANY, service="rare"))["number"]
-    got = fetch(worker, {**ANY_REQUEST, "service": "rare"})
-    number = got and got["number"]
+    message = fetch(worker, {**ANY_REQUEST, "service": "rare"})
+    number = message and message["number"]
     ctx.expect("timeline.cursor.11", number == wanted, f"behind {MANY - 1} requests of another service: {number}")
     _all_in_hand(ctx, worker)
 
@@ -135,10 +135,10 @@ def waits(ctx: Ctx) -> None:
         time.sleep(0.1)
         return send(sender, request())
 
-    got, _ = at_once(lambda: worker.call("fetch", filter=ANY_REQUEST, wait_ms=20_000), later)
-    message = None if isinstance(got, DoorError) else got["message"]
+    came, _ = at_once(lambda: worker.call("fetch", filter=ANY_REQUEST, wait_ms=20_000), later)
+    message = None if isinstance(came, DoorError) else came["message"]
     ok = nothing is None and took_s >= 0.297 and message is not None
-    ctx.expect("timeline.cursor.11", ok, f"waited {took_s:.3f} s of 0.300 for {nothing}; then came {got!s:.200}")
+    ctx.expect("timeline.cursor.11", ok, f"waited {took_s:.3f} s of 0.300 for {nothing}; then came {came!s:.200}")
     _two_wait(ctx, worker, sender)
     _behind_others(ctx, worker)
 
@@ -157,11 +157,9 @@ def _two_wait(ctx: Ctx, worker: Session, sender: Session) -> None:
             time.sleep(0.1)
             return send(sender, request(2, submission=f"two{turn}"))
 
-        waiting = [
-            lambda one=one, wanted=wanted: one.call("fetch", filter=wanted, wait_ms=20_000) for one in (worker, second)
-        ]
-        *got, _ = at_once(*waiting, later)
-        numbers = [one if isinstance(one, DoorError) else one["message"] and one["message"]["number"] for one in got]
+        waiting = [lambda w=w, wanted=wanted: w.call("fetch", filter=wanted, wait_ms=20_000) for w in (worker, second)]
+        *results, _ = at_once(*waiting, later)
+        numbers = [r if isinstance(r, DoorError) else r["message"] and r["message"]["number"] for r in results]
         ok = all(type(number) is int for number in numbers) and len({*numbers}) == 2
         why = f"two waited 20 s, {FOR_OTHERS} came for others, then two messages: {numbers!s:.300}"
         if not ctx.expect("timeline.cursor.11", ok, why):
@@ -198,11 +196,11 @@ def done_or_not(ctx: Ctx) -> None:
             ctx.crash(far)
             return {}
 
-        got, _ = at_once(lambda: far.call("ack", delivery=(message or {})["delivery"]), die)
-        is_done = not isinstance(got, DoorError)
+        ended, _ = at_once(lambda: far.call("ack", delivery=(message or {})["delivery"]), die)
+        is_done = not isinstance(ended, DoorError)
         again = fetch(near, ANY_REQUEST, wait_ms=3_000 if is_done else 20_000)
         ok = message is not None and (again is None) == is_done
-        ctx.expect("timeline.cursor.21", ok, f"its ack ended in {got!s:.200}; another was given {again!s:.200}")
+        ctx.expect("timeline.cursor.21", ok, f"its ack ended in {ended!s:.200}; another was given {again!s:.200}")
     _without_its_consumer(ctx)
     _kept_for_long(ctx)
 
@@ -213,23 +211,23 @@ def _kept_for_long(ctx: Ctx) -> None:
     What was acknowledged is done, and what was sent is recorded, also where a page ends by its bytes and not by its
     number of messages.
     """
-    with on_a_server(ctx, config=SMALL_PAGES) as (one, server):
-        numbers = [send(one, request(n), "m" * LARGE)["number"] for n in range(SOME_LARGE)]
+    with on_a_server(ctx, config=SMALL_PAGES) as (session, server):
+        numbers = [send(session, request(n), "m" * LARGE)["number"] for n in range(SOME_LARGE)]
         for _ in range(3):
-            message = fetch(one, ANY_REQUEST)
-            one.call("ack", delivery=(message or {})["delivery"])
+            message = fetch(session, ANY_REQUEST)
+            session.call("ack", delivery=(message or {})["delivery"])
         limits = _reach_limits(server)
-        came = [message and message["number"] for message in (fetch(one, ANY_REQUEST) for _ in range(3))]
-        told = f"beyond a limit that it gives its server ({limits}) " if limits else ""
-        why = f"{told}the first three of {SOME_LARGE} are done; then came {came}"
+        came = [message and message["number"] for message in (fetch(session, ANY_REQUEST) for _ in range(3))]
+        beyond = f"beyond a limit that it gives its server ({limits}) " if limits else ""
+        why = f"{beyond}the first three of {SOME_LARGE} are done; then came {came}"
         ctx.expect("timeline.cursor.21", came == numbers[3:6], why)
         _one_by_one(
             ctx, ctx.agent_in_real_time("brief", backend="nats", nats_url=server.url, ack_wait_ms=1_000), numbers
         )
         server.restart(0)
-        shown = _shown(one)
+        shown = _shown(session)
         if shown not in (None, numbers):  # the row of another item
-            why = f"{told}log shows {shown} of {SOME_LARGE} numbers, {LARGE} bytes each, on a server that was killed"
+            why = f"{beyond}log shows {shown} of {SOME_LARGE} numbers, {LARGE} bytes each, on a server that was killed"
             ctx.expect("timeline.log.09", False, why)
 
 
@@ -253,12 +251,12 @@ def _one_by_one(ctx: Ctx, brief: Session, numbers: list[int]) -> None:
     ctx.expect("timeline.cursor.21", not left, why)
 
 
-def _shown(one: Session) -> list[int] | None:
+def _shown(session: Session) -> list[int] | None:
     """The numbers that log shows, once the server is back; None: the bus does not reach it, and tells nothing."""
     deadline = time.monotonic() + BACK_S
     while True:
         try:
-            return [message["number"] for message in log(one)]
+            return [message["number"] for message in log(session)]
         except Refused as error:
             if error.code != "UNREACHABLE":
                 return []
@@ -272,11 +270,11 @@ def _reach_limits(server: NatsServer) -> str:
 
     The bus set them, or left them to the server: each that there is becomes one that is reached soon.
     """
-    found = []
+    reached = []
     for stream in server.ask("$JS.API.STREAM.NAMES").get("streams") or []:
         config = server.ask(f"$JS.API.STREAM.INFO.{stream}")["config"]
         if config.get("max_age"):
-            found.append(f"max_age of {stream}")
+            reached.append(f"max_age of {stream}")
             config |= {"max_age": A_SECOND_NS, "duplicate_window": min(A_SECOND_NS, config.get("duplicate_window", 0))}
             server.ask(f"$JS.API.STREAM.UPDATE.{stream}", json.dumps(config).encode())
         for consumer in server.ask(f"$JS.API.CONSUMER.LIST.{stream}").get("consumers") or []:
@@ -286,12 +284,12 @@ def _reach_limits(server: NatsServer) -> str:
             if 0 < config.get("max_ack_pending", -1) < MANY:
                 less["max_ack_pending"] = 2
             if less and (name := config.get("durable_name")):
-                found += [f"{limit} of {name}" for limit in less]
+                reached += [f"{limit} of {name}" for limit in less]
                 asked = {"stream_name": stream, "config": config | less}
                 server.ask(f"$JS.API.CONSUMER.DURABLE.CREATE.{stream}.{name}", json.dumps(asked).encode())
-    if found:
+    if reached:
         time.sleep(4)
-    return ", ".join(found)
+    return ", ".join(reached)
 
 
 def _without_its_consumer(ctx: Ctx) -> None:

@@ -81,15 +81,15 @@ def wanted_columns() -> dict[str, list[str]]:
         name
         for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
     ]
-    found = {name: [row[1] for row in db.execute(f"PRAGMA table_info({name})")] for name in named}
+    columns = {name: [row[1] for row in db.execute(f"PRAGMA table_info({name})")] for name in named}
     db.close()
-    return found
+    return columns
 
 
 def faults_of(session: Session, **params: Any) -> tuple[bool, set[tuple[str, int]]]:
     """verify's ok, and the places where it finds a fault."""
     reply = session.call("verify", **params)
-    return reply["ok"], {(one["timeline"], one["number"]) for one in reply["faults"]}
+    return reply["ok"], {(fault["timeline"], fault["number"]) for fault in reply["faults"]}
 
 
 def written(ctx: Ctx) -> Session:
@@ -167,7 +167,7 @@ def cut_chain(ctx: Ctx) -> None:
     put_ok, put = faults_of(writer)
     ctx.expect(
         "timeline.log.22",
-        not gone_ok and not put_ok and any(one[0] == "main" for one in gone & put | gone),
+        not gone_ok and not put_ok and any(place[0] == "main" for place in gone & put | gone),
         f"number 2 gone: ok is {gone_ok}, faults {sorted(gone)}; one put in its place: ok is {put_ok}, {sorted(put)}",
     )
 
@@ -208,24 +208,24 @@ def damaged(ctx: Ctx) -> None:
     wrong = []
     for column in ("payload", "state", "hash"):
         with changed(ctx, 4, {column: "x'00ff'"}):
-            told = shown(a, "log", timeline="main")
-            if told != [(1, False), (2, False), (3, False), (4, True)]:
-                wrong.append(f"{column} damaged, log shows {told}")
-            told = shown(a, "fetch", filter={"type": "complete", "submission": "s2"}, group=column)
-            if told != [(4, True)]:
-                wrong.append(f"{column} damaged, fetch shows {told}")
+            seen = shown(a, "log", timeline="main")
+            if seen != [(1, False), (2, False), (3, False), (4, True)]:
+                wrong.append(f"{column} damaged, log shows {seen}")
+            seen = shown(a, "fetch", filter={"type": "complete", "submission": "s2"}, group=column)
+            if seen != [(4, True)]:
+                wrong.append(f"{column} damaged, fetch shows {seen}")
             wrong += [f"{column} damaged, {answer}" for answer in not_corrupt(a, ctx.has("calls"))]
     for text in NOT_JSON_TEXTS:
         quoted = text.replace("'", "''")
         with changed(ctx, 4, {"payload": f"'{quoted}'"}):
-            told = shown(a, "log", timeline="main")
-            if told != [(1, False), (2, False), (3, False), (4, True)]:
-                wrong.append(f"a payload is {text!r}, log shows {told}")
+            seen = shown(a, "log", timeline="main")
+            if seen != [(1, False), (2, False), (3, False), (4, True)]:
+                wrong.append(f"a payload is {text!r}, log shows {seen}")
     for subject in ("''", "'vlinder'", "'vlinder.main.s2.none.a.b.c'", "x'00ff'"):
         with changed(ctx, 2, {"subject": subject}):
-            told = shown(a, "log", timeline="main")
-            if told != [(1, False), (2, True), (3, False), (4, False)]:
-                wrong.append(f"a subject is {subject}, log shows {told}")
+            seen = shown(a, "log", timeline="main")
+            if seen != [(1, False), (2, True), (3, False), (4, False)]:
+                wrong.append(f"a subject is {subject}, log shows {seen}")
     now = a.call("state", timeline="main", agent="ann")["number"]
     ctx.expect("timeline.log.49", not wrong and now == 4, f"{'; '.join(wrong)}; mended, the newest result is {now}")
 
@@ -237,17 +237,17 @@ def shown(session: Session, method: str, **params: Any) -> list[tuple[int, bool]
     except DoorError as error:
         return str(error)
     messages = reply["messages"] if "messages" in reply else [reply["message"]]
-    return [(one["number"], bool(one.get("payload_error"))) for one in messages if one is not None]
+    return [(row["number"], bool(row.get("payload_error"))) for row in messages if row is not None]
 
 
 def not_corrupt(session: Session, has_calls: bool) -> list[str]:
     """The calls that need the damaged result, or a state that it hides, and are not told so."""
     calls: dict[str, Row] = {"state": {"timeline": "main", "agent": "ann"}}
     if has_calls:
-        dimensions = {name: one for name, one in invoke("s2").items() if name != "type"}
+        dimensions = {name: value for name, value in invoke("s2").items() if name != "type"}
         calls["run_agent"] = {**dimensions, "payload": {"n": 2}, "timeout_ms": 0}
     refusals = {method: session.refusal(method, **params) for method, params in calls.items()}
-    return [f"{method}: {said(one)}" for method, one in refusals.items() if one is None or one.code != "CORRUPT"]
+    return [f"{method}: {said(r)}" for method, r in refusals.items() if r is None or r.code != "CORRUPT"]
 
 
 @scenario("log.removed", needs=("sqlite",))
@@ -298,6 +298,6 @@ def whole(ctx: Ctx) -> None:
         fork = {"timeline": f"branch{n}", "submission": f"s{n}", "agent_name": "ann", "parent": "main", "at": 1}
         calls: Calls = {"send": {"key": asked}, "reply": {"key": asked, "payload": n, "state": {"n": n}}, "fork": fork}
         for method, params in calls.items():
-            found = halves(ctx.store / DB_NAME, WHOLE, partial(a.call, method, **params))
-            seen += [f"of a {method} {one}" for one in found]
+            sights = halves(ctx.store / DB_NAME, WHOLE, partial(a.call, method, **params))
+            seen += [f"of a {method} {sight}" for sight in sights]
     ctx.expect("timeline.log.51", not seen, f"seen in {len(seen)} of {3 * TIMES} calls: {'; '.join(seen[:3])}")

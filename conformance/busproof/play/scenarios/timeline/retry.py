@@ -48,36 +48,36 @@ def answered(ctx: Ctx, method: str, key: Row, wanted: Row, **more: Any) -> tuple
         return worker.call("reply", key=message["key"], payload={"for": message["payload"]}, **nonce)
 
     call = lambda: caller.call(method, **of(key), **more, payload="ask", timeout_ms=WAIT_MS)  # noqa: E731
-    got, _ = at_once(call, work)
-    return got, seen[0]
+    end, _ = at_once(call, work)
+    return end, seen[0]
 
 
-def fits(got: Row | DoorError, message: Row | None, key: Row) -> bool:
+def fits(end: Row | DoorError, message: Row | None, key: Row) -> bool:
     """Was the message sent under the key, and its answer returned?"""
     return (
         message is not None
         and message["key"] == key
-        and not isinstance(got, DoorError)
-        and got["payload"] == {"for": "ask"}
-        and got["replayed"] is False
+        and not isinstance(end, DoorError)
+        and end["payload"] == {"for": "ask"}
+        and end["replayed"] is False
     )
 
 
 @scenario("retry.run_agent", needs=("calls",))
 def run_agent(ctx: Ctx) -> None:
     """Blocks until the agent's Complete."""
-    got, message = answered(ctx, "run_agent", invoke(), ANY_INVOKE)
+    end, message = answered(ctx, "run_agent", invoke(), ANY_INVOKE)
     ctx.expect(
-        "timeline.retry.01", fits(got, message, invoke()), f"the worker got {message!s:.200}, the caller {got!s:.200}"
+        "timeline.retry.01", fits(end, message, invoke()), f"the worker got {message!s:.200}, the caller {end!s:.200}"
     )
 
 
 @scenario("retry.call_service", needs=("calls",))
 def call_service(ctx: Ctx) -> None:
     """Blocks until the service's Response."""
-    got, message = answered(ctx, "call_service", request(), ANY_REQUEST)
+    end, message = answered(ctx, "call_service", request(), ANY_REQUEST)
     ctx.expect(
-        "timeline.retry.02", fits(got, message, request()), f"the worker got {message!s:.200}, the caller {got!s:.200}"
+        "timeline.retry.02", fits(end, message, request()), f"the worker got {message!s:.200}, the caller {end!s:.200}"
     )
 
 
@@ -85,9 +85,9 @@ def call_service(ctx: Ctx) -> None:
 def delegate(ctx: Ctx) -> None:
     """Blocks until the DelegateReply with its nonce."""
     key = {"type": "delegate", "timeline": "main", "submission": "s1", "caller": "ann", "target": "bob"}
-    got, message = answered(ctx, "delegate", key, {"type": "delegate"}, nonce="n1")
+    end, message = answered(ctx, "delegate", key, {"type": "delegate"}, nonce="n1")
     ctx.expect(
-        "timeline.retry.03", fits(got, message, key), f"the worker got {message!s:.200}, the caller {got!s:.200}"
+        "timeline.retry.03", fits(end, message, key), f"the worker got {message!s:.200}, the caller {end!s:.200}"
     )
 
 
@@ -125,12 +125,12 @@ def exact_key(ctx: Ctx) -> None:
         other.call("reply", key=near, payload=f"another {name}")
 
     def answer() -> Row:
-        _until(lambda: any(one["key"] == key for one in _asked(other)))
+        _until(lambda: any(message["key"] == key for message in _asked(other)))
         return other.call("reply", key=key, payload="own")
 
-    got, _ = at_once(lambda: caller.call("call_service", **of(key), payload="ask", timeout_ms=WAIT_MS), answer)
-    ok = not isinstance(got, DoorError) and got["payload"] == "own"
-    ctx.expect("timeline.retry.06", ok, f"the call ended in {got!s:.300}")
+    end, _ = at_once(lambda: caller.call("call_service", **of(key), payload="ask", timeout_ms=WAIT_MS), answer)
+    ok = not isinstance(end, DoorError) and end["payload"] == "own"
+    ctx.expect("timeline.retry.06", ok, f"the call ended in {end!s:.300}")
 
 
 @scenario("retry.refused", needs=("calls", "sqlite"), is_long=True)
@@ -146,14 +146,14 @@ def refused(ctx: Ctx) -> None:
         held.execute("ROLLBACK")
 
     def answer() -> Row:
-        _until(lambda: any(one["key"] == key for one in _asked(other)))
+        _until(lambda: any(message["key"] == key for message in _asked(other)))
         return other.call("reply", key=key, payload="own")
 
-    got, _ = at_once(lambda: caller.call("call_service", **call, timeout_ms=WAIT_MS), answer)
-    asked = [one["number"] for one in log(other) if one["key"] == key]
-    ok = not isinstance(got, DoorError) and got["payload"] == "own" and len(asked) == 1
+    end, _ = at_once(lambda: caller.call("call_service", **call, timeout_ms=WAIT_MS), answer)
+    asked = [message["number"] for message in log(other) if message["key"] == key]
+    ok = not isinstance(end, DoorError) and end["payload"] == "own" and len(asked) == 1
     why = (
-        f"refused with {said(refusal)}, the same call again ended in {got!s:.300}; its request has the numbers {asked}"
+        f"refused with {said(refusal)}, the same call again ended in {end!s:.300}; its request has the numbers {asked}"
     )
     ctx.expect("timeline.retry.12", ok, why)
 
@@ -174,9 +174,9 @@ def answered_while_away(ctx: Ctx) -> None:
                 time.sleep(AWAY_S)  # it looks meanwhile, and is not answered
                 way.mend()
 
-        got, _ = at_once(lambda: caller.call("call_service", **of(key), payload="ask", timeout_ms=WAIT_MS), answer)
-    ok = not isinstance(got, DoorError) and got["payload"] == "own"
-    ctx.expect("timeline.retry.11", ok, f"answered while its connection was away, the call ended in {got!s:.300}")
+        end, _ = at_once(lambda: caller.call("call_service", **of(key), payload="ask", timeout_ms=WAIT_MS), answer)
+    ok = not isinstance(end, DoorError) and end["payload"] == "own"
+    ctx.expect("timeline.retry.11", ok, f"answered while its connection was away, the call ended in {end!s:.300}")
 
 
 @scenario("retry.gone_while_it_waits", needs=("sqlite", "calls"))
@@ -193,16 +193,16 @@ def gone_while_it_waits(ctx: Ctx) -> None:
         return {}
 
     try:
-        got, _ = at_once(lambda: caller.call("call_service", **of(key), payload="ask", timeout_ms=3_000), move_away)
+        end, _ = at_once(lambda: caller.call("call_service", **of(key), payload="ask", timeout_ms=3_000), move_away)
     finally:
         if away.exists():
             away.replace(path)
     with record(ctx) as db:
         asked = [payload for (payload,) in db.execute("SELECT payload FROM messages")]
-    says = "definite" if isinstance(got, Refused) and got.definite else "not definite"
-    ok = isinstance(got, DoorError) and says == "not definite" and asked == ['"ask"']
-    told = f"it ended in {got!s:.300} ({says}), and {asked} is recorded"
-    ctx.expect("timeline.retry.14", ok, f"the database was moved away while a call waited: {told}")
+    says = "definite" if isinstance(end, Refused) and end.definite else "not definite"
+    ok = isinstance(end, DoorError) and says == "not definite" and asked == ['"ask"']
+    why = f"it ended in {end!s:.300} ({says}), and {asked} is recorded"
+    ctx.expect("timeline.retry.14", ok, f"the database was moved away while a call waited: {why}")
 
 
 def _asked(session: Session) -> list[Row]:

@@ -86,23 +86,23 @@ def warned(reply: Row) -> list[str]:
     return [str(warning.get("code")) for warning in reply.get("warnings") or []]
 
 
-def turned_away(ctx: Ctx, row: str, told: str, *answers: Refused | None) -> None:
+def turned_away(ctx: Ctx, row: str, why: str, *answers: Refused | None) -> None:
     """All were INVALID_ARGUMENT. A refusal that has no code is route.19's alone, whatever was wrong with the call."""
     coded = [answer for answer in answers if answer is None or answer.code != NO_CODE]
     good = all(definite(answer, "INVALID_ARGUMENT") for answer in coded)
     if len(coded) < len(answers):
-        ctx.expect("topics.route.19", False, told)
+        ctx.expect("topics.route.19", False, why)
     if len(coded) == len(answers) or not good:
-        ctx.expect(row, good, told)
+        ctx.expect(row, good, why)
 
 
 def all_answered(ctx: Ctx, *calls: Callable[[], Row]) -> list[Row | DoorError]:
     """The results of calls at once. A call that is told at once of a busy file, which is log.70's, is repeated."""
     results = raced(ctx, *calls)
-    busy = [number for number, one in enumerate(results) if isinstance(one, Refused) and one.code == "DB_BUSY"]
+    busy = [number for number, result in enumerate(results) if isinstance(result, Refused) and result.code == "DB_BUSY"]
     if busy:
-        told = f"of {len(calls)} calls at once {len(busy)} were told DB_BUSY, though each held the lock for a moment"
-        ctx.expect("topics.log.70", False, told)
+        why = f"of {len(calls)} calls at once {len(busy)} were told DB_BUSY, though each held the lock for a moment"
+        ctx.expect("topics.log.70", False, why)
     for number in busy:
         results[number] = at_once(calls[number])[0]
     return results

@@ -106,8 +106,8 @@ def wakes_itself(ctx: Ctx, session: Session, topic_id: str, act: Callable[[], ob
     waited, acted = waited_and_acted(session, topic_id, act, **params)
     took_s = waited["end_s"] - waited["start_s"]
     if took_s >= WAIT_S and acted["end_s"] > waited["end_s"]:
-        told = f"a sync waited {took_s:.1f} s, and what its session called meanwhile was answered only then"
-        ctx.expect("topics.cursor.31", False, told)
+        why = f"a sync waited {took_s:.1f} s, and what its session called meanwhile was answered only then"
+        ctx.expect("topics.cursor.31", False, why)
         return None
     return {"bodies": bodies(waited["reply"]), "took_s": took_s}
 
@@ -153,13 +153,13 @@ def max_items(ctx: Ctx) -> None:
     send(writer, topic_id, *map(str, range(25)))
     unsaid = len(look(reader, topic_id)["received"])
     ctx.expect("topics.cursor.04", unsaid == 20, f"of 25 unread messages {unsaid} were received by default")
-    one = len(sync(reader, topic_id, max_items=1, auto_advance=False)["received"])
+    single = len(sync(reader, topic_id, max_items=1, auto_advance=False)["received"])
     replies = pages(reader, topic_id, max_items=5)
     counts = [len(reply["received"]) for reply in replies]
     ctx.expect(
         "topics.cursor.05",
-        one == 1 and max(counts, default=0) <= 5,
-        f"max_items=1 gave {one}, max_items=5 gave {counts}",
+        single == 1 and max(counts, default=0) <= 5,
+        f"max_items=1 gave {single}, max_items=5 gave {counts}",
     )
     more = [reply.get("has_more") for reply in replies]
     good = more == [True] * (len(more) - 1) + [False]
@@ -194,8 +194,8 @@ def own_messages(ctx: Ctx) -> None:
     replies = [sync(reader, topic_id, "mine", max_items=1)]
     send(writer, topic_id, "3")
     replies += pages(reader, topic_id, max_items=1)
-    got = [body for reply in replies for body in bodies(reply)]
-    ctx.expect("topics.cursor.10", got == ["1", "2", "3"], f"1, 2, an own message and 3 were sent; received {got}")
+    came = [body for reply in replies for body in bodies(reply)]
+    ctx.expect("topics.cursor.10", came == ["1", "2", "3"], f"1, 2, an own message and 3 were sent; received {came}")
     newest = sync(reader, topic_id, "mine again")["sent"][0]["message"]["seq"]
     at = stands(sync(reader, topic_id))
     ctx.expect("topics.cursor.09", at == newest, f"nothing is unread up to {newest}, the cursor stands at {at}")
@@ -325,17 +325,17 @@ def wait(ctx: Ctx) -> None:
             sync(reader, topic_id)
             break
         good = woken["bodies"] == [wanted] and woken["took_s"] < WAIT_S
-        told = f"a wait of {WAIT_S} s, {what}: {woken['bodies']} after {woken['took_s']:.1f} s"
-        ctx.expect("topics.cursor.27", good, told)
+        why = f"a wait of {WAIT_S} s, {what}: {woken['bodies']} after {woken['took_s']:.1f} s"
+        ctx.expect("topics.cursor.27", good, why)
     else:
         two_kinds_of_wait(ctx, topic_id, reader, writer)
     if ctx.has("sqlite"):
         reply, took_s = while_waiting(reader, topic_id, partial(send_before_its_own, ctx, topic_id, reader.agent))
         good = bodies(reply) == ["theirs, before"] and took_s < WAIT_S
-        told = (
+        why = (
             f"a wait of {WAIT_S} s, a message, and an own one in the same moment: {bodies(reply)} after {took_s:.1f} s"
         )
-        ctx.expect("topics.cursor.27", good, told)
+        ctx.expect("topics.cursor.27", good, why)
     for number, wait_s in enumerate(LONG_WAITS_S):
         try:
             reply, _ = while_waiting(
@@ -380,8 +380,8 @@ def two_kinds_of_wait(ctx: Ctx, topic_id: str, reader: Session, writer: Session)
 
     _, waited, acted = at_once(lambda: sync(reader, topic_id, wait_seconds=WAIT_S), wait_for_all, act)
     if isinstance(waited, dict) and isinstance(acted, dict) and acted["took_s"] < WAIT_S / 2:
-        told = f"of two waits the one with include_self gave {bodies(waited)}, an own message came first"
-        ctx.expect("topics.cursor.27", bodies(waited) == ["mine, beside"], told)
+        why = f"of two waits the one with include_self gave {bodies(waited)}, an own message came first"
+        ctx.expect("topics.cursor.27", bodies(waited) == ["mine, beside"], why)
     sync(reader, topic_id)
 
 
@@ -422,11 +422,11 @@ def renamed(ctx: Ctx) -> None:
     if isinstance(acted, DoorError):
         raise acted
     if isinstance(waited, DoorError):
-        good, told = isinstance(waited, Refused) and waited.code == "AGENT_NOT_JOINED", str(waited)
+        good, came = isinstance(waited, Refused) and waited.code == "AGENT_NOT_JOINED", str(waited)
     else:
-        told = str(bodies(waited))
+        came = str(bodies(waited))
         good = bodies(waited) == ["3"]
-    ctx.expect("topics.cursor.51", good, f"1 and 2 were read; under another name meanwhile, and after 3: {told}")
+    ctx.expect("topics.cursor.51", good, f"1 and 2 were read; under another name meanwhile, and after 3: {came}")
 
 
 @scenario("cursor.closed_meanwhile")
@@ -445,8 +445,8 @@ def closed_meanwhile(ctx: Ctx) -> None:
         waited, acted = at_once(waiting, close)
         if isinstance(acted, DoorError):
             raise acted
-        told = waited if isinstance(waited, DoorError) else bodies(waited) + bodies(sync(reader, topic_id))
-        ctx.expect("topics.cursor.52", told == news, f"closed after {news} while a sync waited: {told}")
+        came = waited if isinstance(waited, DoorError) else bodies(waited) + bodies(sync(reader, topic_id))
+        ctx.expect("topics.cursor.52", came == news, f"closed after {news} while a sync waited: {came}")
 
 
 @scenario("cursor.wait_blocks_nothing")
@@ -475,23 +475,23 @@ def wait_blocks_nothing(ctx: Ctx) -> None:
         )
         sync(reader, topic_id)  # or it ends the next wait
     *lanes, free = [topic(reader) for _ in range(WAITS + 1)]
-    for one in (*lanes, free):
-        join(reader, one)
-        join(writer, one)
+    for lane_id in (*lanes, free):
+        join(reader, lane_id)
+        join(writer, lane_id)
 
     def look_and_end_them() -> Row:
         time.sleep(PAUSE_S)
         reader.call("topic_list")
         sync(reader, free, "one that waits for nothing")
-        for one in lanes:
-            send(writer, one, "after the look")
+        for lane_id in lanes:
+            send(writer, lane_id, "after the look")
         return {}
 
-    waits = [partial(sync, reader, one, wait_seconds=WAIT_S) for one in lanes]
+    waits = [partial(sync, reader, lane_id, wait_seconds=WAIT_S) for lane_id in lanes]
     *ended, _ = at_once(*waits, look_and_end_them)
-    got = [ended_one if isinstance(ended_one, DoorError) else bodies(ended_one) for ended_one in ended]
-    told = f"{WAITS} syncs of a session waited while it listed topics and sent, then each topic got a message: {got}"
-    ctx.expect("topics.cursor.31", got == [["after the look"]] * WAITS, told)
+    came = [ended_one if isinstance(ended_one, DoorError) else bodies(ended_one) for ended_one in ended]
+    why = f"{WAITS} syncs of a session waited while it listed topics and sent, then each topic got a message: {came}"
+    ctx.expect("topics.cursor.31", came == [["after the look"]] * WAITS, why)
 
 
 @scenario("cursor.two_waits")
@@ -507,9 +507,9 @@ def two_waits(ctx: Ctx) -> None:
         send(writer, topic_id, "once")
         return {}
 
-    replies = [one for one in at_once(wait, wait, later)[:2] if not isinstance(one, DoorError)]
-    got = [body for reply in [*replies, sync(reader, topic_id)] for body in bodies(reply)]
-    ctx.expect("topics.cursor.53", got == ["once"], f"sent once, received by two waits and a look afterwards: {got}")
+    replies = [reply for reply in at_once(wait, wait, later)[:2] if not isinstance(reply, DoorError)]
+    came = [body for reply in [*replies, sync(reader, topic_id)] for body in bodies(reply)]
+    ctx.expect("topics.cursor.53", came == ["once"], f"sent once, received by two waits and a look afterwards: {came}")
 
 
 # ────────── callers that go
@@ -529,9 +529,9 @@ def cancel(ctx: Ctx) -> None:
     reader.call("ping")  # the cancel went before
     send(writer, topic_id, "news")
     # A bus that gives back a message it took may need a moment.
-    got = bodies(sync(reader, topic_id, outbox=[item], wait_seconds=5))
+    new = bodies(sync(reader, topic_id, outbox=[item], wait_seconds=5))
     ctx.expect(
-        "topics.cursor.32", got == ["news"], f"a wait was cancelled, then news were sent; the next sync received {got}"
+        "topics.cursor.32", new == ["news"], f"a wait was cancelled, then news were sent; the next sync received {new}"
     )
     heard = bodies(sync(writer, topic_id))
     ctx.expect(
@@ -543,9 +543,9 @@ def cancel(ctx: Ctx) -> None:
         was_cancelled = server(reader).cancelled("sync", {"topic_id": topic_id, "wait_seconds": WAIT_S}, PAUSE_S, id_)
         reader.call("ping")
         send(writer, topic_id, "news")
-        got = bodies(sync(reader, topic_id, wait_seconds=5))
-        told = f"a wait whose request had the id {id_!r} was cancelled ({was_cancelled}); the next sync received {got}"
-        ctx.expect("topics.cursor.32", was_cancelled and got == ["news"], told)
+        new = bodies(sync(reader, topic_id, wait_seconds=5))
+        why = f"a wait whose request had the id {id_!r} was cancelled ({was_cancelled}); the next sync received {new}"
+        ctx.expect("topics.cursor.32", was_cancelled and new == ["news"], why)
     if ctx.has("sqlite"):
         send(writer, topic_id, "waits for the lock")
         with database(ctx) as db:  # the cancel overtakes a sync that stands still before it can take anything
@@ -554,9 +554,9 @@ def cancel(ctx: Ctx) -> None:
             reader.call("ping")  # the cancel went before
             db.execute("COMMIT")
         if was_cancelled:  # a bus that answers at once while another writes has ended the call before
-            got = bodies(sync(reader, topic_id, wait_seconds=5))
-            told = f"a sync was cancelled while it waited for the file's lock; the next one received {got}"
-            ctx.expect("topics.cursor.32", got == ["waits for the lock"], told)
+            new = bodies(sync(reader, topic_id, wait_seconds=5))
+            why = f"a sync was cancelled while it waited for the file's lock; the next one received {new}"
+            ctx.expect("topics.cursor.32", new == ["waits for the lock"], why)
         cancelled_before_another(ctx, topic_id, reader, writer)
     cancelled_at_any_moment(ctx, topic_id, reader, writer)
 
@@ -574,14 +574,14 @@ def cancelled_before_another(ctx: Ctx, topic_id: str, reader: Session, writer: S
         reader.call("ping")  # the cancel went before
         db.execute("COMMIT")
     try:
-        got = bodies(server(reader).answer(behind, "sync")) + bodies(sync(reader, topic_id, wait_seconds=2))
+        came = bodies(server(reader).answer(behind, "sync")) + bodies(sync(reader, topic_id, wait_seconds=2))
     except Refused:
         return  # a bus that does not wait for the lock (log.70)
     if not server(reader).has_answered(first):
-        told = (
-            f"of two syncs that stood still the first was cancelled; the other, which sent, and a third received {got}"
+        why = (
+            f"of two syncs that stood still the first was cancelled; the other, which sent, and a third received {came}"
         )
-        ctx.expect("topics.cursor.32", got == ["for the second"], told)
+        ctx.expect("topics.cursor.32", came == ["for the second"], why)
 
 
 def cancelled_at_any_moment(ctx: Ctx, topic_id: str, reader: Session, writer: Session) -> None:
@@ -600,8 +600,8 @@ def cancelled_at_any_moment(ctx: Ctx, topic_id: str, reader: Session, writer: Se
         # A bus that gives back a message it took may need a moment; one that answers all the same has given them.
         unread = len(sync(reader, topic_id, auto_advance=False, wait_seconds=1)["received"])
         if unread < 20 and not server(reader).has_answered(asked):
-            told = f"cancelled after {part}/{CANCELS} of its time and unanswered, a sync left {unread} of 20 unread"
-            ctx.expect("topics.cursor.32", False, told)
+            why = f"cancelled after {part}/{CANCELS} of its time and unanswered, a sync left {unread} of 20 unread"
+            ctx.expect("topics.cursor.32", False, why)
             return
 
 
@@ -611,8 +611,8 @@ def deadline(ctx: Ctx) -> None:
     topic_id, (reader, writer) = lane(ctx, "reader", "writer")
     sync(reader, topic_id, wait_seconds=1)
     send(writer, topic_id, "1")
-    got = bodies(sync(reader, topic_id))
-    ctx.expect("topics.cursor.34", got == ["1"], f"sent after the time was over, 1 was received as {got}")
+    came = bodies(sync(reader, topic_id))
+    ctx.expect("topics.cursor.34", came == ["1"], f"sent after the time was over, 1 was received as {came}")
     if ctx.has("sqlite"):
         before = last_sync(ctx, topic_id)
         waited, _ = at_once(
@@ -620,11 +620,11 @@ def deadline(ctx: Ctx) -> None:
             lambda: commit_after_the_deadline(ctx, topic_id, before, wait_s=1),
         )
         in_time = [] if isinstance(waited, DoorError) else bodies(waited)
-        got = bodies(sync(reader, topic_id))
+        came = bodies(sync(reader, topic_id))
         ctx.expect(
             "topics.cursor.34",
-            (in_time, got) == ([], ["late"]),
-            f"committed a second after the time was over: the wait received {in_time}, the next sync {got}",
+            (in_time, came) == ([], ["late"]),
+            f"committed a second after the time was over: the wait received {in_time}, the next sync {came}",
         )
         for _ in range(LOCKS_TRIED):
             waited, held = at_once(
@@ -632,12 +632,12 @@ def deadline(ctx: Ctx) -> None:
                 partial(lock_until_after_the_deadline, ctx, topic_id, last_sync(ctx, topic_id), wait_s=1),
             )
             in_time = [] if isinstance(waited, DoorError) else bodies(waited)
-            got = bodies(sync(reader, topic_id))
+            came = bodies(sync(reader, topic_id))
             if isinstance(held, dict) and not held["is_taken"]:
                 ctx.expect(
                     "topics.cursor.34",
-                    (in_time, got) == ([], ["prompt"]),
-                    f"a message came in time, the lock a second too late: the wait received {in_time}, the next {got}",
+                    (in_time, came) == ([], ["prompt"]),
+                    f"a message came in time, the lock a second too late: the wait received {in_time}, the next {came}",
                 )
                 break
 
@@ -727,11 +727,11 @@ def disconnect(ctx: Ctx) -> None:
     again = ctx.agent("reader")
     for topic_id in topics:
         join(again, topic_id, reclaim_token=tokens[topic_id])
-    got = [bodies(sync(again, topic_id)) for topic_id in topics]
+    came = [bodies(sync(again, topic_id)) for topic_id in topics]
     ctx.expect(
         "topics.cursor.35",
-        all(isinstance(one, DoorError) for one in waited) and got == [["news"]] * 3,
-        f"three waiting calls gave {waited}; back again the client received {got}, and each time ['news'] had come",
+        all(isinstance(result, DoorError) for result in waited) and came == [["news"]] * 3,
+        f"three waiting calls gave {waited}; back again the client received {came}, and each time ['news'] had come",
     )
 
 
@@ -752,8 +752,8 @@ def at_least_once(ctx: Ctx) -> None:
     sync(reader, careful, auto_advance=False, ack_through=done)
     had = bodies(sync(reader, careless, max_items=2))
     again = restarted(ctx, reader, tokens)
-    got = bodies(sync(again, careful, auto_advance=False))
-    ctx.expect("topics.cursor.36", got == ["2", "3"], f"1 of 1, 2, 3 was acknowledged; after a kill came {got}")
+    came = bodies(sync(again, careful, auto_advance=False))
+    ctx.expect("topics.cursor.36", came == ["2", "3"], f"1 of 1, 2, 3 was acknowledged; after a kill came {came}")
     rest = bodies(sync(again, careless))
     ctx.expect("topics.cursor.37", had + rest == ["1", "2", "3"], f"received {had}, and after a kill {rest}")
 
@@ -772,11 +772,11 @@ def durable(ctx: Ctx) -> None:
     sync(reader, acked, auto_advance=False, ack_through=sent[1])
     reader.call("cursor_reset", topic_id=reset, last_seq=sent[1])
     again = restarted(ctx, reader, tokens)
-    got = [bodies(sync(again, topic_id)) for topic_id in topics]
+    came = [bodies(sync(again, topic_id)) for topic_id in topics]
     ctx.expect(
         "topics.cursor.38",
-        got == [["3"]] * 3,
-        f"read, acknowledged and reset up to 2 of 1, 2, 3; after a kill {got} were unread",
+        came == [["3"]] * 3,
+        f"read, acknowledged and reset up to 2 of 1, 2, 3; after a kill {came} were unread",
     )
 
 
@@ -795,12 +795,12 @@ def reset(ctx: Ctx) -> None:
     sent = send(writer, topic_id, *"1234")
     sync(reader, topic_id)
     sync(other, topic_id, max_items=3)
-    told = stands(reader.call("cursor_reset", topic_id=topic_id, last_seq=sent[1]))
+    at = stands(reader.call("cursor_reset", topic_id=topic_id, last_seq=sent[1]))
     rest = seqs(sync(reader, topic_id))
     ctx.expect(
         "topics.cursor.42",
-        told == sent[1] and rest == sent[2:],
-        f"reset to {sent[1]}: the reply said {told}, and the next sync received {rest}",
+        at == sent[1] and rest == sent[2:],
+        f"reset to {sent[1]}: the reply said {at}, and the next sync received {rest}",
     )
     reader.call("cursor_reset", topic_id=topic_id, last_seq=0)
     replay = seqs(sync(reader, topic_id))
@@ -825,13 +825,13 @@ def beside_a_sync(ctx: Ctx, topic_id: str, reader: Session) -> None:
         )
         if isinstance(synced, DoorError) or isinstance(was_reset, DoorError):
             return
-        got, unread = seqs(synced), seqs(sync(reader, topic_id))
-        good = bool(got) != bool(unread)
-        told = (
-            f"nothing was unread; of a sync and a reset to 0 at once the sync received {got}, then {unread} were unread"
+        new, unread = seqs(synced), seqs(sync(reader, topic_id))
+        good = bool(new) != bool(unread)
+        why = (
+            f"nothing was unread; of a sync and a reset to 0 at once the sync received {new}, then {unread} were unread"
         )
         if not good:
-            ctx.expect("topics.cursor.42", False, told)
+            ctx.expect("topics.cursor.42", False, why)
             return
 
 

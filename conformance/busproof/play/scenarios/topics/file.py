@@ -145,21 +145,21 @@ def indexes(ctx: Ctx) -> None:
     topic_id, (b, c) = lane(ctx, "b", "c")
     send(b, topic_id, "read")
     sync(c, topic_id)
-    for one in lost_by_opening(ctx, partial(database, ctx), lambda: ctx.agent("late").refusal("topic_list")):
-        row = next((row for table, row in SEED_KEPT.items() if f" of {table} is gone" in one), "topics.log.47")
-        ctx.expect(row, False, f"a file was opened: {one}")  # the row of another item (decision 0033)
+    for loss in lost_by_opening(ctx, partial(database, ctx), lambda: ctx.agent("late").refusal("topic_list")):
+        row = next((row for table, row in SEED_KEPT.items() if f" of {table} is gone" in loss), "topics.log.47")
+        ctx.expect(row, False, f"a file was opened: {loss}")  # the row of another item (decision 0033)
 
 
 def index_columns(db: sqlite3.Connection, table: str) -> list[tuple[str, bool, list[str]]]:
     """Each index of a table: its name, whether it is unique, its columns."""
-    found = db.execute(f"SELECT * FROM pragma_index_list('{table}')").fetchall()
+    rows = db.execute(f"SELECT * FROM pragma_index_list('{table}')").fetchall()
     return [
         (
             row["name"],
             bool(row["unique"]),
             [r["name"] for r in db.execute("SELECT name FROM pragma_index_info(?)", (row["name"],))],
         )
-        for row in found
+        for row in rows
     ]
 
 
@@ -200,8 +200,8 @@ def schema_mismatch(ctx: Ctx) -> None:
     for row, refused in (("topics.log.19", missing), ("topics.log.20", mismatched)):
         wrong = {tool: said(no) for tool, no in refused.items() if not definite(no, "DB_SCHEMA_MISMATCH")}
         ctx.expect(row, not wrong, f"not DB_SCHEMA_MISMATCH: {wrong}")
-    told = [no.message if no else "" for no in (*missing.values(), *mismatched.values())]
-    silent = [text for text in told if not re.search("wipe|delete|remove", text, re.IGNORECASE)]
+    messages = [no.message if no else "" for no in (*missing.values(), *mismatched.values())]
+    silent = [text for text in messages if not re.search("wipe|delete|remove", text, re.IGNORECASE)]
     ctx.expect("topics.log.21", not silent, f"nothing of wiping the database is said in {silent[:2]}")
     after = [dump(ctx.store), dump(other)]
     ctx.expect("topics.log.22", after == before, f"the file was {before}, and is {after}"[:600])
@@ -242,8 +242,8 @@ def version_changes(ctx: Ctx) -> None:
     at_once(lambda: sync(a, topic_id, wait_seconds=2), there_and_back)  # it may end in an error
     waited, _ = at_once(lambda: sync(a, topic_id, wait_seconds=5), lambda: after_a_moment(b, topic_id))
     if not isinstance(waited, Refused) and (isinstance(waited, DoorError) or bodies(waited) != ["after"]):
-        told = f"after the version had become 7 and 6 again, a wait for a message that came: {waited}"
-        ctx.expect("topics.cursor.28", False, told)  # the row of another item (decision 0033)
+        outcome = f"after the version had become 7 and 6 again, a wait for a message that came: {waited}"
+        ctx.expect("topics.cursor.28", False, outcome)  # the row of another item (decision 0033)
 
 
 def after_a_moment(session: Session, topic_id: str) -> Row:
@@ -344,11 +344,11 @@ def _unread_after(agent: Session, store: Path, cells: Iterable[tuple[str, object
                 db.execute(f"INSERT INTO messages ({names}) VALUES ({', '.join('?' * len(row))})", tuple(row.values()))
             db.execute("UPDATE topic_seq SET next_seq = 2 WHERE topic_id = ?", (topic_id,))
         try:
-            got = bodies(sync(agent, topic_id, "after it", include_self=True))
+            came = bodies(sync(agent, topic_id, "after it", include_self=True))
         except DoorError as error:
-            got = [str(error)]
-        if "after it" not in got:
-            unread[f"{column} {value!r:.40} in {store.name}"] = got
+            came = [str(error)]
+        if "after it" not in came:
+            unread[f"{column} {value!r:.40} in {store.name}"] = came
     return unread
 
 

@@ -49,20 +49,20 @@ def reservations(ctx: Ctx, topic_id: str) -> list[Row]:
 def called(session: Session, topic_id: str, name: str) -> set[str]:
     """Join under a name; return the session's name in the reply and in a message, nothing if it is refused."""
     try:
-        told = join(session, topic_id, agent_name=name)["agent_name"]
+        own_name = join(session, topic_id, agent_name=name)["agent_name"]
     except Refused:
         return set()
-    return {told, sync(session, topic_id, "who am I?")["sent"][0]["message"]["sender"]}
+    return {own_name, sync(session, topic_id, "who am I?")["sent"][0]["message"]["sender"]}
 
 
 @scenario("lease.reserved")
 def reserved(ctx: Ctx) -> None:
     """A name stays its owner's when the owner's process is dead, on this topic and on no other."""
     a, b = ctx.agent("a"), ctx.agent("b")
-    one, two = topic(a), topic(a)
-    join(b, one)
+    topic_id, two = topic(a), topic(a)
+    join(b, topic_id)
     ctx.crash(b)
-    refused = a.refusal("topic_join", topic_id=one, agent_name="b")
+    refused = a.refusal("topic_join", topic_id=topic_id, agent_name="b")
     ctx.expect(
         "topics.lease.09",
         definite(refused, "AGENT_NAME_IN_USE"),
@@ -78,8 +78,8 @@ def race(ctx: Ctx) -> None:
     sessions = [ctx.agent(name) for name in "abc"]
 
     def race_once() -> list[str]:
-        one = topic(sessions[0])
-        results = all_answered(ctx, *(lambda s=s: join(s, one, agent_name="twin") for s in sessions))
+        topic_id = topic(sessions[0])
+        results = all_answered(ctx, *(lambda s=s: join(s, topic_id, agent_name="twin") for s in sessions))
         return sorted("joined" if isinstance(r, dict) else getattr(r, "code", str(r)) for r in results)
 
     races = [race_once() for _ in range(RACES)]
@@ -91,14 +91,14 @@ def race(ctx: Ctx) -> None:
 def reclaim(ctx: Ctx) -> None:
     """After a restart the token, and nothing else, brings back the name and the place in the stream."""
     a, b = ctx.agent("a"), ctx.agent("b")
-    one = topic(a)
-    token, of_another = (join(session, one)["reclaim_token"] for session in (a, b))
-    sync(b, one, "1", "2")
-    sync(a, one)
-    sync(b, one, "3")
+    topic_id = topic(a)
+    token, of_another = (join(session, topic_id)["reclaim_token"] for session in (a, b))
+    sync(b, topic_id, "1", "2")
+    sync(a, topic_id)
+    sync(b, topic_id, "3")
     restart(ctx, a)
     tries: tuple[Row, ...] = ({}, {"reclaim_token": "0" * 32}, {"reclaim_token": of_another})
-    answers = [a.refusal("topic_join", topic_id=one, agent_name="a", **given) for given in tries]
+    answers = [a.refusal("topic_join", topic_id=topic_id, agent_name="a", **given) for given in tries]
     good = all(definite(answer, "AGENT_NAME_IN_USE") for answer in answers)
     ctx.expect(
         "topics.lease.14",
@@ -106,14 +106,14 @@ def reclaim(ctx: Ctx) -> None:
         f"joined again without a token, with one that nobody has, with another "
         f"agent's: {[said(answer) for answer in answers]}",
     )
-    again = join(a, one, reclaim_token=token)
-    got = sync(a, one, "back")
-    back = (again["agent_name"], again["topic_id"], got["sent"][0]["message"]["sender"])
-    ctx.expect("topics.lease.12", back == ("a", one, "a"), f"a reclaimed its name, and is {back}: {again}")
+    again = join(a, topic_id, reclaim_token=token)
+    reply = sync(a, topic_id, "back")
+    back = (again["agent_name"], again["topic_id"], reply["sent"][0]["message"]["sender"])
+    ctx.expect("topics.lease.12", back == ("a", topic_id, "a"), f"a reclaimed its name, and is {back}: {again}")
     ctx.expect(
         "topics.lease.13", again["reclaim_token"] == token, f"the token was {token!r}, then {again['reclaim_token']!r}"
     )
-    ctx.expect("topics.lease.15", bodies(got) == ["3"], f"1 and 2 were read before; then a read {bodies(got)}")
+    ctx.expect("topics.lease.15", bodies(reply) == ["3"], f"1 and 2 were read before; then a read {bodies(reply)}")
 
 
 @scenario("lease.text")
@@ -134,43 +134,43 @@ def text(ctx: Ctx) -> None:
 def tokens(ctx: Ctx) -> None:
     """A token is 32 hexadecimal digits, and one name has a different token on each topic."""
     a = ctx.agent("a")
-    got = [join(a, topic(a))["reclaim_token"] for _ in range(3)]
-    good = all(re.fullmatch("[0-9a-fA-F]{32}", token) for token in got) and len(set(got)) == len(got)
-    ctx.expect("topics.lease.21", good, f"one name on three topics: {got}")
+    each = [join(a, topic(a))["reclaim_token"] for _ in range(3)]
+    good = all(re.fullmatch("[0-9a-fA-F]{32}", token) for token in each) and len(set(each)) == len(each)
+    ctx.expect("topics.lease.21", good, f"one name on three topics: {each}")
 
 
 @scenario("lease.secret")
 def secret(ctx: Ctx) -> None:
     """A session with the token holds its name, so nothing that another session is shown contains the token."""
-    one, (a, b) = lane(ctx, "a", "b")
-    token = a.call("topic_join", topic_id=one, agent_name="a")["reclaim_token"]
-    sync(a, one, outbox=[{"content_markdown": "alpha"}])
+    topic_id, (a, b) = lane(ctx, "a", "b")
+    token = a.call("topic_join", topic_id=topic_id, agent_name="a")["reclaim_token"]
+    sync(a, topic_id, outbox=[{"content_markdown": "alpha"}])
     shown = {}
     looks: dict[str, dict[str, Any]] = {
-        "sync": {"topic_id": one, "wait_seconds": 0, "include_self": True},
+        "sync": {"topic_id": topic_id, "wait_seconds": 0, "include_self": True},
         "topic_list": {"status": "all"},
         "topic_resolve": {"name": b.call("topic_list")["topics"][0]["name"]},
     }
-    looks |= {"topic_presence": {"topic_id": one}} if ctx.has("presence") else {}
+    looks |= {"topic_presence": {"topic_id": topic_id}} if ctx.has("presence") else {}
     looks |= {"messages_search": {"query": "alpha", "include_content": True}} if ctx.has("search") else {}
     for method, params in looks.items():
         shown[method] = f"{b.call(method, **params)} {b.door.text if hasattr(b.door, 'text') else ''}"
     for given in ({}, {"reclaim_token": token[:-1]}, {"reclaim_token": "0" * 32}):
-        shown[f"topic_join with {given}"] = str(b.refusal("topic_join", topic_id=one, agent_name="a", **given))
+        shown[f"topic_join with {given}"] = str(b.refusal("topic_join", topic_id=topic_id, agent_name="a", **given))
     shown["topic_join under that name on another topic"] = str(join(b, topic(b), agent_name="a"))
-    said = [method for method, text in shown.items() if token in text]
-    ctx.expect("topics.lease.29", not said, f"another session was shown the token by {', '.join(said)}")
+    leaks = [method for method, text in shown.items() if token in text]
+    ctx.expect("topics.lease.29", not leaks, f"another session was shown the token by {', '.join(leaks)}")
 
 
 @scenario("lease.expiry")
 def expiry(ctx: Ctx) -> None:
     """An agent that has not been seen for a long time is not present, and keeps its name."""
-    one, (a, b) = lane(ctx, "a", "b")
-    sync(b, one)
+    topic_id, (a, b) = lane(ctx, "a", "b")
+    sync(b, topic_id)
     with database(ctx) as db:
-        month_ago = (ctx.now_s - 30 * 86_400, one)
+        month_ago = (ctx.now_s - 30 * 86_400, topic_id)
         db.execute("UPDATE cursors SET updated_at = ? WHERE topic_id = ? AND agent_name = 'b'", month_ago)
-    refused = a.refusal("topic_join", topic_id=one, agent_name="b")
+    refused = a.refusal("topic_join", topic_id=topic_id, agent_name="b")
     ctx.expect(
         "topics.lease.22",
         definite(refused, "AGENT_NAME_IN_USE"),
@@ -183,30 +183,30 @@ def years_later(ctx: Ctx) -> None:
     """Nothing that is stored ends by its age: names, cursors, keys, messages, the topic. All servers begin anew."""
     name, word = unique(), unique("word")
     a, b = ctx.agent("a"), ctx.agent("b")
-    one = topic(a, name=name)
-    tokens = {session.agent: join(session, one)["reclaim_token"] for session in (a, b)}
+    topic_id = topic(a, name=name)
+    tokens = {session.agent: join(session, topic_id)["reclaim_token"] for session in (a, b)}
     item = {"content_markdown": word, "client_message_id": "k"}
-    first = sync(a, one, outbox=[item, {"content_markdown": "second"}])["sent"][0]["message"]
-    sync(b, one, max_items=1)
+    first = sync(a, topic_id, outbox=[item, {"content_markdown": "second"}])["sent"][0]["message"]
+    sync(b, topic_id, max_items=1)
     with database(ctx) as db:
         for table, times in TIMES.items():
             earlier = ", ".join(f"{column} = {column} - {YEARS_S}" for column in times)
-            db.execute(f"UPDATE {table} SET {earlier} WHERE topic_id = ?", (one,))
+            db.execute(f"UPDATE {table} SET {earlier} WHERE topic_id = ?", (topic_id,))
     ctx.crash(a)
     ctx.crash(b)
     late, again = ctx.agent("late"), ctx.agent("again")
-    join(late, one)
-    unread = bodies(sync(late, one))
-    refused = late.refusal("topic_join", topic_id=one, agent_name="b")
-    told = f"joined with the name of who last synced years ago: {said(refused)}"
-    ctx.expect("topics.lease.22", definite(refused, "AGENT_NAME_IN_USE"), told)
-    join(again, one, agent_name="a", reclaim_token=tokens["a"])
-    retried = again.refusal("sync", topic_id=one, wait_seconds=0, outbox=[item])
-    join(again, one, agent_name="b", reclaim_token=tokens["b"])
-    left = bodies(sync(again, one))
+    join(late, topic_id)
+    unread = bodies(sync(late, topic_id))
+    refused = late.refusal("topic_join", topic_id=topic_id, agent_name="b")
+    why = f"joined with the name of who last synced years ago: {said(refused)}"
+    ctx.expect("topics.lease.22", definite(refused, "AGENT_NAME_IN_USE"), why)
+    join(again, topic_id, agent_name="a", reclaim_token=tokens["a"])
+    retried = again.refusal("sync", topic_id=topic_id, wait_seconds=0, outbox=[item])
+    join(again, topic_id, agent_name="b", reclaim_token=tokens["b"])
+    left = bodies(sync(again, topic_id))
     resolved = late.refusal("topic_resolve", name=name)
-    sent = sync(again, one, "to whom it concerns")["sent"][0]["message"]["seq"]
-    for row, good, told in (
+    sent = sync(again, topic_id, "to whom it concerns")["sent"][0]["message"]["seq"]
+    for row, good, why in (
         ("topics.log.47", unread == [word, "second"], f"who came years later read {unread}"),
         ("topics.cursor.38", left == ["second"], f"one of two was read; years later came {left}"),
         ("topics.log.88", retried is None, f"a retry, years later, was {said(retried)}"),
@@ -214,7 +214,7 @@ def years_later(ctx: Ctx) -> None:
         ("topics.route.10", resolved is None, f"years later the open topic {name} is {said(resolved)}"),
     ):
         if not good:  # the row of another item (decision 0033)
-            ctx.expect(row, False, told)
+            ctx.expect(row, False, why)
 
 
 @scenario("lease.upgrade")
@@ -222,53 +222,53 @@ def upgrade(ctx: Ctx) -> None:
     """On a topic of an older server nobody has a reservation: the first to join makes it, and reads on."""
     a, b = ctx.agent("a"), ctx.agent("b")
     topic(a)  # so that the tables are there
-    one = older_topic(ctx)
-    token = join(a, one)["reclaim_token"]
-    refused = b.refusal("topic_join", topic_id=one, agent_name="a")
-    rows = [(row["agent_name"], row["reclaim_token"]) for row in reservations(ctx, one)]
-    got = bodies(sync(a, one))
-    good = definite(refused, "AGENT_NAME_IN_USE") and rows == [("a", token)] and got == ["unread"]
+    topic_id = older_topic(ctx)
+    token = join(a, topic_id)["reclaim_token"]
+    refused = b.refusal("topic_join", topic_id=topic_id, agent_name="a")
+    rows = [(row["agent_name"], row["reclaim_token"]) for row in reservations(ctx, topic_id)]
+    came = bodies(sync(a, topic_id))
+    good = definite(refused, "AGENT_NAME_IN_USE") and rows == [("a", token)] and came == ["unread"]
     ctx.expect(
         "topics.lease.23",
         good,
         f"a joined and was given {token!r}; another then: {said(refused)}; the "
-        f"reservations: {rows}; a read on with {got}",
+        f"reservations: {rows}; a read on with {came}",
     )
 
 
 def older_topic(ctx: Ctx) -> str:
     """A topic from before there were reservations: a has read one of two messages."""
-    one, now = unique("old"), ctx.now_s - 86_400
+    id_, now = unique("old"), ctx.now_s - 86_400
     with database(ctx) as db:
-        db.execute("INSERT INTO topics (topic_id, name, created_at, status) VALUES (?, ?, ?, 'open')", (one, one, now))
-        db.execute("INSERT INTO topic_seq (topic_id, next_seq, updated_at) VALUES (?, 3, ?)", (one, now))
+        db.execute("INSERT INTO topics (topic_id, name, created_at, status) VALUES (?, ?, ?, 'open')", (id_, id_, now))
+        db.execute("INSERT INTO topic_seq (topic_id, next_seq, updated_at) VALUES (?, 3, ?)", (id_, now))
         for seq, body in ((1, "read"), (2, "unread")):
             db.execute(
                 "INSERT INTO messages (message_id, topic_id, seq, sender, message_type, content_markdown, created_at)"
                 " VALUES (?, ?, ?, 'b', 'message', ?, ?)",
-                (unique("m"), one, seq, body, now),
+                (unique("m"), id_, seq, body, now),
             )
-        db.execute("INSERT INTO cursors (topic_id, agent_name, last_seq, updated_at) VALUES (?, 'a', 1, ?)", (one, now))
-    return one
+        db.execute("INSERT INTO cursors (topic_id, agent_name, last_seq, updated_at) VALUES (?, 'a', 1, ?)", (id_, now))
+    return id_
 
 
 @scenario("lease.taken_over")
 def taken_over(ctx: Ctx) -> None:
     """Unread messages are the new holder's: the old session neither reads them nor moves the cursor (B10)."""
     a, b, writer = ctx.agent("a"), ctx.agent("b"), ctx.agent("writer")
-    one = topic(a)
-    token = join(a, one)["reclaim_token"]
-    join(writer, one)
-    sync(a, one)
-    join(b, one, agent_name="a", reclaim_token=token)
-    sync(writer, one, "1", "2")
-    first = a.refusal("sync", topic_id=one, wait_seconds=0)
-    left = bodies(sync(b, one))
+    topic_id = topic(a)
+    token = join(a, topic_id)["reclaim_token"]
+    join(writer, topic_id)
+    sync(a, topic_id)
+    join(b, topic_id, agent_name="a", reclaim_token=token)
+    sync(writer, topic_id, "1", "2")
+    first = a.refusal("sync", topic_id=topic_id, wait_seconds=0)
+    left = bodies(sync(b, topic_id))
     good = definite(first, "AGENT_NOT_JOINED") and left == ["1", "2"]
     ctx.expect("topics.lease.27", good, f"the first session read: {said(first)}; the second then read {left} of 1, 2")
-    sync(writer, one, "3")
-    refused = a.refusal("cursor_reset", topic_id=one, last_seq=3)
-    left = bodies(sync(b, one))
+    sync(writer, topic_id, "3")
+    refused = a.refusal("cursor_reset", topic_id=topic_id, last_seq=3)
+    left = bodies(sync(b, topic_id))
     good = definite(refused, "AGENT_NOT_JOINED") and left == ["3"]
     ctx.expect("topics.lease.28", good, f"the first session reset: {said(refused)}; the second then read {left} of 3")
     calls: list[tuple[str, Row]] = [
@@ -277,7 +277,7 @@ def taken_over(ctx: Ctx) -> None:
         ("cursor_reset", {"last_seq": 0}),
         ("sync", {"wait_seconds": 0, "auto_advance": False, "ack_through": 1}),
     ]
-    answers = [a.refusal(call, topic_id=one, **params) for call, params in calls]
+    answers = [a.refusal(call, topic_id=topic_id, **params) for call, params in calls]
     sent_away = [answer is not None and answer.code == "AGENT_NOT_JOINED" for answer in (first, refused, *answers)]
     why = f"the first session reads, resets, sends, reads, resets, acknowledges; is each AGENT_NOT_JOINED? {sent_away}"
     ctx.expect("topics.lease.32", sent_away == sorted(sent_away), why)
@@ -288,9 +288,9 @@ def closed(ctx: Ctx) -> None:
     """A join by name means an open topic, unless it says otherwise."""
     a = ctx.agent("a")
     name = unique()
-    one = topic(a, name=name)
-    a.call("topic_close", topic_id=one)
+    topic_id = topic(a, name=name)
+    a.call("topic_close", topic_id=topic_id)
     refused = a.refusal("topic_join", agent_name="a", name=name)
     allowed = a.call("topic_join", agent_name="a", name=name, allow_closed=True)
-    good = definite(refused) and (allowed["topic_id"], allowed["status"]) == (one, "closed")
+    good = definite(refused) and (allowed["topic_id"], allowed["status"]) == (topic_id, "closed")
     ctx.expect("topics.lease.26", good, f"joined a closed topic by name: {said(refused)}; with allow_closed: {allowed}")

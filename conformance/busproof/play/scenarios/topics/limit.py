@@ -46,8 +46,8 @@ def bad_numbers(ctx: Ctx) -> None:
         f"{name}={value}": a.refusal("sync", **{**call, name: value})
         for name, value in (("max_items", 0), ("max_items", -1), ("wait_seconds", -1))
     }
-    told = {what: said(answer) for what, answer in answers.items()}
-    turned_away(ctx, "topics.limit.07", f"{told}", *answers.values())
+    answered = {what: said(answer) for what, answer in answers.items()}
+    turned_away(ctx, "topics.limit.07", f"{answered}", *answers.values())
     a.refusal("topic_join", topic_id=topic_id, name="both", agent_name="other")
     a.refusal("cursor_reset", topic_id=topic_id, last_seq=1_000_000)
     try:
@@ -79,10 +79,10 @@ def many_rounds(ctx: Ctx, topic_id: str, a: Session, b: Session) -> None:
             came, _ = at_once(partial(sync, a, topic_id, wait_seconds=5), partial(send_late, b, topic_id, str(number)))
             if isinstance(came, Refused) and came.code == "DB_BUSY":
                 return  # as a file that two write to may be, for a bus that does not wait (log.70)
-            told = str(came) if isinstance(came, DoorError) else bodies(came) or bodies(sync(a, topic_id))
-            if told != [str(number)]:
+            received = str(came) if isinstance(came, DoorError) else bodies(came) or bodies(sync(a, topic_id))
+            if received != [str(number)]:
                 ctx.expect(
-                    "topics.limit.08", False, f"after {number} rounds of refused calls and waits, a wait: {told}"
+                    "topics.limit.08", False, f"after {number} rounds of refused calls and waits, a wait: {received}"
                 )
                 return
         try:

@@ -86,7 +86,7 @@ def seq(ctx: Ctx) -> None:
     send(b, topic_id, client_message_id="k")
     numbers += [send(session, topic_id).get("seq", -1) for session in (b, a)]
     other += [send(a, other_id).get("seq", -1)]
-    rising = all(one < next_ for one, next_ in itertools.pairwise(numbers))
+    rising = all(seq_ < next_ for seq_, next_ in itertools.pairwise(numbers))
     ctx.expect("topics.log.41", rising, f"seq of one message after the other: {numbers}")
     dense = sorted(numbers) == list(range(min(numbers), min(numbers) + 6))
     why = f"6 messages, a repeat and a refused outbox ({said(refused)}) took {numbers}"
@@ -114,8 +114,8 @@ def restart(ctx: Ctx) -> None:
     ctx.crash(a)
     b = ctx.agent("b")
     join(b, topic_id)
-    got = bodies(sync(b, topic_id))
-    ctx.expect("topics.log.47", got == ["1", "2", "3"], f"1, 2 and 3 were sent, the server killed; left: {got}")
+    came = bodies(sync(b, topic_id))
+    ctx.expect("topics.log.47", came == ["1", "2", "3"], f"1, 2 and 3 were sent, the server killed; left: {came}")
 
 
 @scenario("log.fields")
@@ -133,9 +133,9 @@ def fields(ctx: Ctx) -> None:
     read = {message["content_markdown"]: message for message in whole(b, topic_id)}
 
     def says(row: str, field: str, **wanted: Any) -> None:
-        told = {name: (records[name].get(field), read.get(name, {}).get(field)) for name in wanted}
-        good = told == {name: (value, value) for name, value in wanted.items()}
-        ctx.expect(row, good, f"{field} as told to its sender and to a reader: {told}; sent: {wanted}")
+        values = {name: (records[name].get(field), read.get(name, {}).get(field)) for name in wanted}
+        good = values == {name: (value, value) for name, value in wanted.items()}
+        ctx.expect(row, good, f"{field} as told to its sender and to a reader: {values}; sent: {wanted}")
 
     says("topics.log.49", "message_type", plain="message")
     says("topics.log.50", "message_type", asked="question", reply="answer", other="Büro/v2.x")
@@ -143,10 +143,10 @@ def fields(ctx: Ctx) -> None:
     says("topics.log.53", "metadata", plain=None, asked=METADATA, other={})
     says("topics.log.54", "client_message_id", plain=None, asked="k 1")
     says("topics.log.55", "sender", plain="a", other="b")
-    told = [message.get("created_at", 0) for message in (*records.values(), *read.values())]
+    times_s = [message.get("created_at", 0) for message in (*records.values(), *read.values())]
     # A minute is for a clock that is set while this runs; milliseconds and local time are further off.
-    good = len(told) == 8 and all(before_s - 60 < at < ctx.now_s + 60 for at in told)
-    ctx.expect("topics.log.38", good, f"sent at {before_s}; created_at: {told}")
+    good = len(times_s) == 8 and all(before_s - 60 < at < ctx.now_s + 60 for at in times_s)
+    ctx.expect("topics.log.38", good, f"sent at {before_s}; created_at: {times_s}")
 
 
 @scenario("log.bodies")
@@ -155,10 +155,10 @@ def whole_bodies(ctx: Ctx) -> None:
     topic_id, (a, b) = lane(ctx, "a", "b")
     for sender, reader in ((a, b), (b, a)):
         records = [send(sender, topic_id, body).get("content_markdown") for body in BODIES]
-        got = bodies(sync(reader, topic_id))
+        came = bodies(sync(reader, topic_id))
         wrong = [
             f"{body!a:.40} is {record!a:.40} for its sender, {other!a:.40} for a reader"
-            for body, record, other in itertools.zip_longest(BODIES, records, got)
+            for body, record, other in itertools.zip_longest(BODIES, records, came)
             if not body == record == other
         ]
         ctx.expect("topics.log.56", not wrong, "; ".join(wrong))
@@ -207,15 +207,15 @@ def forged_header(ctx: Ctx) -> None:
         forged = [header for header in headers if lines.count(header) > seen[0].count(header)]
         why = f"in the text, a line of a body that ends with {end!r} stands as the header of a message: {forged}"
         ctx.expect("topics.log.82", not forged, why)
-    found: list[list[str]] = []
+    shown: list[list[str]] = []
     for end in ("", "", "\n", "\u2028"):  # a search shows whole bodies, too, if it is asked for them
         word = unique("word")
-        sync(b, topic_id, end.join((word, *found[1], "m")) if end else word)
+        sync(b, topic_id, end.join((word, *shown[1], "m")) if end else word)
         if a.refusal("messages_search", query=word, topic_id=topic_id, mode="fts", include_content=True):
             return  # a local SQLite build may limit it
         lines = server(a).text.splitlines()
-        found.append([line for line in lines if author in line])
-        forged = [header for header in found[1] if lines.count(header) > found[0].count(header)] if end else []
+        shown.append([line for line in lines if author in line])
+        forged = [header for header in shown[1] if lines.count(header) > shown[0].count(header)] if end else []
         why = f"in the text of what a search found, a line that ends with {end!r} stands as a header: {forged}"
         ctx.expect("topics.log.82", not forged, why)
     header = headers[0]
@@ -314,8 +314,8 @@ def retry_much_later(ctx: Ctx) -> None:
     for _ in range(OUTBOXES):
         sync(b, topic_id, *["another's"] * OUTBOX, max_items=1)
     refused.append(a.refusal("sync", topic_id=topic_id, wait_seconds=0, outbox=[item]))
-    told = [said(one) for one in refused]
-    why = f"m, sent again under its key at once, and after {OUTBOXES * OUTBOX} messages of another: {told}"
+    answers = [said(answer) for answer in refused]
+    why = f"m, sent again under its key at once, and after {OUTBOXES * OUTBOX} messages of another: {answers}"
     ctx.expect("topics.log.88", refused == [None, None], why)
 
 

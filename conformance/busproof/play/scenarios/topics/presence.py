@@ -12,8 +12,8 @@ SLACK_S = 1.0  # for a bus that keeps whole seconds
 
 def peers(session: Session, topic_id: str, **params: int) -> dict[str, Row]:
     """The peers that are present, in the order of the answer, by name."""
-    told = session.call("topic_presence", topic_id=topic_id, **params)["peers"]
-    return {peer["agent_name"]: peer for peer in told}
+    rows = session.call("topic_presence", topic_id=topic_id, **params)["peers"]
+    return {peer["agent_name"]: peer for peer in rows}
 
 
 def put_back(ctx: Ctx, topic_id: str, agent_name: str, age_s: float) -> None:
@@ -90,9 +90,9 @@ def window(ctx: Ctx) -> None:
             "INSERT INTO cursors (topic_id, agent_name, last_seq, updated_at) VALUES (?, 'older', 0, ?)",
             (topic_id, ctx.now_s),
         )
-    told = list(peers(a, topic_id))
-    why = f"a reader from before names were reserved has a row in cursors, of now; present are {told}"
-    ctx.expect("topics.presence.03", "older" in told, why)
+    present = list(peers(a, topic_id))
+    why = f"a reader from before names were reserved has a row in cursors, of now; present are {present}"
+    ctx.expect("topics.presence.03", "older" in present, why)
     seen = []
     for age_s, other_window_s in ((270, 200), (330, 400)):
         put_back(ctx, topic_id, "b", age_s)
@@ -131,8 +131,8 @@ def bad_arguments(ctx: Ctx) -> None:
     join(a, topic_id)
     for row, name in (("topics.presence.06", "window_seconds"), ("topics.presence.07", "limit")):
         answers = {value: a.refusal("topic_presence", topic_id=topic_id, **{name: value}) for value in (0, -1)}
-        told = {value: said(answer) for value, answer in answers.items()}
+        answered = {value: said(answer) for value, answer in answers.items()}
         good = all(definite(answer, "INVALID_ARGUMENT") for answer in answers.values())
-        ctx.expect(row, good, f"{name}: {told}")
+        ctx.expect(row, good, f"{name}: {answered}")
     unknown = a.refusal("topic_presence", topic_id="0123456789")
     ctx.expect("topics.presence.10", definite(unknown, "TOPIC_NOT_FOUND"), f"no such topic: {said(unknown)}")

@@ -54,8 +54,8 @@ def create(ctx: Ctx) -> None:
     except Refused as refusal:
         ctx.expect("topics.route.05", False, said(refusal))
         return
-    found = a.call("topic_resolve", name=nameless["name"])["topic_id"] if nameless["name"] else None
-    ctx.expect("topics.route.05", found == nameless["topic_id"], f"made {nameless}; its name leads to {found}")
+    led_to = a.call("topic_resolve", name=nameless["name"])["topic_id"] if nameless["name"] else None
+    ctx.expect("topics.route.05", led_to == nameless["topic_id"], f"made {nameless}; its name leads to {led_to}")
 
 
 @scenario("route.reuse")
@@ -89,42 +89,42 @@ def create_race(ctx: Ctx) -> None:
         answers = all_answered(ctx, *(lambda s=s: s.call("topic_create", name=name, mode="reuse") for s in sessions))
         return {reply["topic_id"] if isinstance(reply, dict) else f"error: {reply}" for reply in answers}
 
-    apart = [got for got in (race() for _ in range(RACES)) if len(got) > 1 or "error" in str(got)]
+    apart = [ids for ids in (race() for _ in range(RACES)) if len(ids) > 1 or "error" in str(ids)]
     ctx.expect("topics.route.04", not apart, f"{RACES} times three processes asked at once, and got {apart}")
 
 
 @scenario("route.lanes")
 def lanes(ctx: Ctx) -> None:
     """A message is an entry of its topic's stream, and of no other."""
-    one, (a, b) = lane(ctx, "a", "b")
+    first_id, (a, b) = lane(ctx, "a", "b")
     two = topic(a)
     join(a, two)
     join(b, two)
-    sync(a, one, "on one")
+    sync(a, first_id, "on one")
     sync(a, two, "on two")
-    got = {name: bodies(sync(b, where)) for name, where in (("one", one), ("two", two))}
-    good = got == {"one": ["on one"], "two": ["on two"]}
-    ctx.expect("topics.route.07", good, f"a sent a message to each of two topics; b received {got}")
+    came = {name: bodies(sync(b, where)) for name, where in (("one", first_id), ("two", two))}
+    good = came == {"one": ["on one"], "two": ["on two"]}
+    ctx.expect("topics.route.07", good, f"a sent a message to each of two topics; b received {came}")
 
 
 @scenario("route.close")
 def close(ctx: Ctx) -> None:
     """Nobody sends to a closed topic, not even the agent that closed it; earlier messages are still read."""
-    one, (a, b) = lane(ctx, "a", "b")
-    sync(a, one, "before")
-    reply = a.call("topic_close", topic_id=one)
-    shown = [row for row in a.call("topic_list")["topics"] if row["topic_id"] == one]
-    good = reply["topic_id"] == one and all(row["status"] == "closed" for row in shown)
+    topic_id, (a, b) = lane(ctx, "a", "b")
+    sync(a, topic_id, "before")
+    reply = a.call("topic_close", topic_id=topic_id)
+    shown = [row for row in a.call("topic_list")["topics"] if row["topic_id"] == topic_id]
+    good = reply["topic_id"] == topic_id and all(row["status"] == "closed" for row in shown)
     ctx.expect("topics.route.13", good, f"topic_close answered {reply}; topic_list then shows {shown}")
-    refused = [s.refusal("sync", topic_id=one, outbox=ONE, wait_seconds=0, auto_advance=False) for s in (a, b)]
-    got = bodies(sync(b, one))
-    good = all(definite(answer, "TOPIC_CLOSED") for answer in refused) and "one" not in got
+    refused = [s.refusal("sync", topic_id=topic_id, outbox=ONE, wait_seconds=0, auto_advance=False) for s in (a, b)]
+    came = bodies(sync(b, topic_id))
+    good = all(definite(answer, "TOPIC_CLOSED") for answer in refused) and "one" not in came
     ctx.expect(
         "topics.route.14",
         good,
-        f"sent after the close by both, {[said(each) for each in refused]}; received then: {got}",
+        f"sent after the close by both, {[said(each) for each in refused]}; received then: {came}",
     )
-    ctx.expect("topics.route.15", got[:1] == ["before"], f"one message was sent before the close; read: {got}")
+    ctx.expect("topics.route.15", came[:1] == ["before"], f"one message was sent before the close; read: {came}")
 
 
 @scenario("route.close_row")
@@ -157,8 +157,8 @@ def closed_is_not_reused(ctx: Ctx) -> None:
 def bad_status(ctx: Ctx) -> None:
     """A status that no topic can have is a mistake, and not an empty list."""
     answers = {status: ctx.agent("a").refusal("topic_list", status=status) for status in ("gone", "OPEN", "")}
-    told = {status: said(answer) for status, answer in answers.items()}
-    turned_away(ctx, "topics.route.21", f"topic_list by status: {told}", *answers.values())
+    answered = {status: said(answer) for status, answer in answers.items()}
+    turned_away(ctx, "topics.route.21", f"topic_list by status: {answered}", *answers.values())
 
 
 @scenario("route.two_processes")
@@ -169,12 +169,12 @@ def two_processes(ctx: Ctx) -> None:
     for maker, other in ((a, b), (b, a)):
         name = unique()
         made = maker.call("topic_create", name=name)["topic_id"]
-        found = other.call("topic_resolve", name=name)["topic_id"]
+        led_to = other.call("topic_resolve", name=name)["topic_id"]
         join(other, made)
         sync(other, made, "while it is open")
         maker.call("topic_close", topic_id=made)
         refused = other.refusal("sync", topic_id=made, outbox=ONE, wait_seconds=0)
-        seen.append((made == found and definite(refused, "TOPIC_CLOSED"), made, found, said(refused)))
+        seen.append((made == led_to and definite(refused, "TOPIC_CLOSED"), made, led_to, said(refused)))
     good = all(each[0] for each in seen)
     ctx.expect(
         "topics.route.20",

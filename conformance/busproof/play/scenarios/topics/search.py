@@ -17,8 +17,8 @@ BETTER = 30  # matches elsewhere, more than a search shows
 
 def search(session: Session, query: str, **params: Any) -> list[Row]:
     """The results of a search."""
-    found: list[Row] = session.call("messages_search", query=query, **params)["results"]
-    return found
+    results: list[Row] = session.call("messages_search", query=query, **params)["results"]
+    return results
 
 
 def find(session: Session, query: str, **params: Any) -> list[str]:
@@ -41,10 +41,10 @@ def everywhere(ctx: Ctx) -> None:
         join(a, topic_id)
         send(a, topic_id, f"the {word}")
     answers = [b.refusal("messages_search", query=word), b.refusal("messages_search", query=word, topic_id=topics[0])]
-    told = [said(answer) for answer in answers]
-    ctx.expect("topics.search.03", answers == [None, None], f"searches of one that has not joined: {told}")
-    found = [result["topic_id"] for result in search(a, word, mode="fts")]
-    ctx.expect("topics.search.01", sorted(found) == sorted(topics), f"said on {topics}, found on {found}")
+    answered = [said(answer) for answer in answers]
+    ctx.expect("topics.search.03", answers == [None, None], f"searches of one that has not joined: {answered}")
+    topic_ids = [result["topic_id"] for result in search(a, word, mode="fts")]
+    ctx.expect("topics.search.01", sorted(topic_ids) == sorted(topics), f"said on {topics}, found on {topic_ids}")
 
 
 @scenario("search.within")
@@ -55,9 +55,9 @@ def within(ctx: Ctx) -> None:
     for topic_id in topics:
         join(a, topic_id)
         send(a, topic_id, f"the {word}")
-    found = [[result["topic_id"] for result in search(a, word, topic_id=topic_id)] for topic_id in topics]
+    where = [[result["topic_id"] for result in search(a, word, topic_id=topic_id)] for topic_id in topics]
     wanted = [[topic_id] for topic_id in topics]
-    ctx.expect("topics.search.02", found == wanted, f"searches of {topics} one by one found messages of {found}")
+    ctx.expect("topics.search.02", where == wanted, f"searches of {topics} one by one found messages of {where}")
     rare = unique("rare")
     send(a, topics[0], f"{'much else ' * 200}{rare}")
     join(a, topics[1])
@@ -94,10 +94,10 @@ def fields(ctx: Ctx) -> None:
     ]
     wanted = {key: message[key] for key in ("topic_id", "message_id", "seq", "sender", "message_type", "created_at")}
     wanted["topic_name"] = name
-    told = [{key: result.get(key) for key in (*wanted, "snippet")} for result in results[0]]
-    good = len(told) == 1 and told[0] == wanted | {"snippet": told[0]["snippet"]} and told[0]["snippet"] != ""
-    ctx.expect("topics.search.04", good, f"of the message {wanted} the search tells {told}")
-    plain = [result.get("content_markdown") for found in results[:2] for result in found]
+    rows = [{key: result.get(key) for key in (*wanted, "snippet")} for result in results[0]]
+    good = len(rows) == 1 and rows[0] == wanted | {"snippet": rows[0]["snippet"]} and rows[0]["snippet"] != ""
+    ctx.expect("topics.search.04", good, f"of the message {wanted} the search tells {rows}")
+    plain = [result.get("content_markdown") for page in results[:2] for result in page]
     why = f"bodies by default and with include_content=false: {str(plain)[:200]}"
     ctx.expect("topics.search.05", plain == [None, None], why)
     whole = [result.get("content_markdown") for result in results[2]]
@@ -132,12 +132,12 @@ def modes(ctx: Ctx) -> None:
     rare = unique("word")
     whole = f"{'so much more, ' * 400}and {rare} in the middle{', so much more' * 400}"
     send(a, topic_id, whole, *(f"{rare}n{number}" for number in range(24)))  # which a model may think nearer
-    found = [find(a, rare, topic_id=topic_id, **params) for params in ({}, {"mode": "hybrid"})]
+    bodies_of = [find(a, rare, topic_id=topic_id, **params) for params in ({}, {"mode": "hybrid"})]
     few = find(a, rare, topic_id=topic_id, mode="hybrid", limit=3)  # by words one; by a model, three nearer ones
     if len(few) > 3:  # the row of another item (decision 0033)
         ctx.expect("topics.search.10", False, f"with limit 3 a hybrid search finds {len(few)}")
-    told = [[body[:40] for body in each] for each in found]
-    ctx.expect("topics.search.13", all(whole in each for each in found), f"by default and by hybrid: {told}")
+    cut = [[body[:40] for body in each] for each in bodies_of]
+    ctx.expect("topics.search.13", all(whole in each for each in bodies_of), f"by default and by hybrid: {cut}")
     good, answer = by_meaning(a, topic_id, f"the {word} is green")
     ctx.expect("topics.search.14", good, f"semantic, asked for a message as it was sent: {answer}")
 
@@ -148,8 +148,8 @@ def by_meaning(session: Session, topic_id: str, body: str) -> tuple[bool, str]:
         reply = session.call("messages_search", query=body, topic_id=topic_id, mode="semantic", include_content=True)
     except Refused as refusal:
         return False, said(refusal)
-    found = [result.get("content_markdown") for result in reply["results"]]
-    return body in found or bool(warned(reply)), f"{[str(one)[:40] for one in found]}, warnings {warned(reply)}"
+    texts = [result.get("content_markdown") for result in reply["results"]]
+    return body in texts or bool(warned(reply)), f"{[str(text)[:40] for text in texts]}, warnings {warned(reply)}"
 
 
 @scenario("search.degraded")
@@ -205,26 +205,26 @@ QUERIES = (
 def quoted(ctx: Ctx) -> None:
     """Operators, quotes and stars are words or nothing: each query is answered, and finds the message that says it."""
     topic_id, (a,) = lane(ctx, "a")
-    one, two = unique("one"), unique("two")
-    queries = [query.replace("ONE", one).replace("TWO", two) for query in QUERIES]
+    first, two = unique("one"), unique("two")
+    queries = [query.replace("ONE", first).replace("TWO", two) for query in QUERIES]
     for start in range(0, len(queries), 10):
         send(a, topic_id, *(f"say {query}" for query in queries[start : start + 10]))
-    send(a, topic_id, one, f"{one}tail")
-    found: dict[str, list[str]] = {}
+    send(a, topic_id, first, f"{first}tail")
+    hits: dict[str, list[str]] = {}
     wrong = []
-    for query in (one, *queries):
+    for query in (first, *queries):
         for mode in ("hybrid", "fts"):
             try:
-                found[query] = find(a, query, topic_id=topic_id, mode=mode, limit=40)
+                hits[query] = find(a, query, topic_id=topic_id, mode=mode, limit=40)
             except Refused as refusal:
-                found[query] = []
+                hits[query] = []
                 wrong.append(f"{query} by {mode}: {said(refusal)}")
                 continue
-            if query != one and f"say {query}" not in found[query]:
-                wrong.append(f"{query} by {mode} does not find itself, but {found[query]}")
+            if query != first and f"say {query}" not in hits[query]:
+                wrong.append(f"{query} by {mode} does not find itself, but {hits[query]}")
     # The results that an operator would add to the words alone, by fts.
-    for query, words, extra in ((f"{one}*", one, f"{one}tail"), (f"{one} OR {two}", f"{one} {two}", one)):
-        if extra in found[query] and extra not in found[words]:
+    for query, words, extra in ((f"{first}*", first, f"{first}tail"), (f"{first} OR {two}", f"{first} {two}", first)):
+        if extra in hits[query] and extra not in hits[words]:
             wrong.append(f"{query} finds {extra}, which {words} does not")
     ctx.expect("topics.search.16", not wrong, f"{len(wrong)} queries were not taken as words: {'; '.join(wrong[:4])}")
 
@@ -243,7 +243,7 @@ def all_words(ctx: Ctx) -> None:
     too_much = {}
     for n, ends in enumerate((UNLIKE, *ALIKE)):
         words = [f"{word}{n}{end}" for end in ends]
-        first, second = (set(find(a, one, topic_id=topic_id, mode="fts")) for one in words)
+        first, second = (set(find(a, text, topic_id=topic_id, mode="fts")) for text in words)
         for query in (" ".join(words), " ".join(reversed(words))):
             if more := set(find(a, query, topic_id=topic_id, mode="fts")) - (first & second):
                 too_much[query] = sorted(more)
@@ -263,15 +263,15 @@ def snippets(ctx: Ctx) -> None:
         body = f"{before}here is the {word} in the middle, {after}end"
         send(a, topic_id, body)
         modes = ("fts", "hybrid")
-        found = [result["snippet"] for mode in modes for result in search(a, word, topic_id=topic_id, mode=mode)]
+        texts = [result["snippet"] for mode in modes for result in search(a, word, topic_id=topic_id, mode=mode)]
         strange = [
             piece
-            for snippet in found
+            for snippet in texts
             for piece in snippet.replace("...", "…").split("…")
             if " ".join(piece.split()) not in body
         ]
-        good = len(found) == 2 and not strange
-        ctx.expect("topics.search.17", good, f"{len(found)} snippets; in them and not in the body: {strange!a:.500}")
+        good = len(texts) == 2 and not strange
+        ctx.expect("topics.search.17", good, f"{len(texts)} snippets; in them and not in the body: {strange!a:.500}")
 
 
 @scenario("search.fresh")
@@ -282,9 +282,9 @@ def fresh(ctx: Ctx) -> None:
     missed = []
 
     def look(session: Session, wanted: list[str], what: str) -> None:
-        found = sorted(find(session, word, topic_id=topic_id, mode="fts"))
-        if found != wanted:
-            missed.append(f"{what}: {found}, not {wanted}")
+        hits = sorted(find(session, word, topic_id=topic_id, mode="fts"))
+        if hits != wanted:
+            missed.append(f"{what}: {hits}, not {wanted}")
 
     look(b, [], "before anything was said")
     send(a, topic_id, f"{word} 1")

@@ -138,11 +138,11 @@ def handshake(ctx: Ctx) -> None:
     """A version that nobody serves is answered with the latest that this server serves."""
     a = ctx.agent("a")
     nobodys = ("1999-01-01", "2025-01-01", "2025-05-05", "2999-01-01")  # also between versions that there are
-    told = {version: handshaken(a, version) for version in (*nobodys, *MCP_VERSIONS)}
-    served = [version for version in MCP_VERSIONS if told[version] == version]
+    gave = {version: handshaken(a, version) for version in (*nobodys, *MCP_VERSIONS)}
+    served = [version for version in MCP_VERSIONS if gave[version] == version]
     # A server that shakes hands once has told nothing; one may know versions that came after this kit.
-    good = all(told[one] in (None, *served[-1:]) or str(told[one]) > MCP_VERSIONS[-1] for one in nobodys)
-    ctx.expect("topics.log.85", good, f"asked for versions, the server told: {told}")
+    good = all(gave[v] in (None, *served[-1:]) or str(gave[v]) > MCP_VERSIONS[-1] for v in nobodys)
+    ctx.expect("topics.log.85", good, f"asked for versions, the server told: {gave}")
 
 
 def handshaken(session: Session, version: str) -> object:
@@ -162,11 +162,11 @@ def two_processes(ctx: Ctx) -> None:
     name = unique()
     topic_id = a.call("topic_create", name=name)["topic_id"]
     join(a, topic_id)
-    found = b.call("topic_join", agent_name="b", name=name)["topic_id"]
+    joined_id = b.call("topic_join", agent_name="b", name=name)["topic_id"]
     sync(a, topic_id, "from a")
-    got = bodies(sync(b, topic_id, "from b")), bodies(sync(a, topic_id))
-    good = found == topic_id and got == (["from a"], ["from b"])
-    ctx.expect("topics.log.11", good, f"topic {topic_id} is {found} for another process; received: {got}")
+    came = bodies(sync(b, topic_id, "from b")), bodies(sync(a, topic_id))
+    good = joined_id == topic_id and came == (["from a"], ["from b"])
+    ctx.expect("topics.log.11", good, f"topic {topic_id} is {joined_id} for another process; received: {came}")
 
 
 @scenario("log.exchange")
@@ -175,6 +175,6 @@ def exchange(ctx: Ctx) -> None:
     topic_id, (a, b) = lane(ctx, "a", "b")
     sync(b, topic_id, "from b")
     reply = sync(a, topic_id, "from a")
-    got = bodies(reply), bodies(sync(b, topic_id))
-    good = got == (["from b"], ["from a"])
-    ctx.expect("topics.log.12", good, f"b sent, a sent and received in one call, b received: {got}; {reply}")
+    came = bodies(reply), bodies(sync(b, topic_id))
+    good = came == (["from b"], ["from a"])
+    ctx.expect("topics.log.12", good, f"b sent, a sent and received in one call, b received: {came}; {reply}")

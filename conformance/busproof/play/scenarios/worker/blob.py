@@ -38,8 +38,8 @@ def marked(ctx: Ctx, requirement: str, rows: dict[str, dict[str, Any]], error: s
     # The seed leaves the text that it could not decode in place.
     is_withheld = hurt.get("payload") is None or error == "decode_failed"
     good = others == [1, 2] and hurt.get("payload_error") == error and is_withheld
-    told = {key: str(value)[:60] for key, value in hurt.items() if key.startswith("payload")}
-    ctx.expect(requirement, good, f"wanted payload_error {error} on that message alone; it has {told}, others {others}")
+    has = {key: str(value)[:60] for key, value in hurt.items() if key.startswith("payload")}
+    ctx.expect(requirement, good, f"wanted payload_error {error} on that message alone; it has {has}, others {others}")
 
 
 @scenario("blob.ref_as_path", needs=("sqlite",))
@@ -120,11 +120,11 @@ def retry_mends(ctx: Ctx) -> None:
         try:
             rows = [row for row in poll(reader) if row["id"] == how]
             good = [row.get("payload") for row in rows] == [message["payload"]]
-            told = f"delivered {len(rows)}: {rows!s:.200}"
+            why = f"delivered {len(rows)}: {rows!s:.200}"
         except Refused as refusal:  # a poll that one message breaks is blob.12's: here the file says what it holds
-            good, told = is_whole, f"a poll: {said(refusal)}"
+            good, why = is_whole, f"a poll: {said(refusal)}"
         is_told = definite(other, "ID_CONFLICT") if has_conflicts else other is None
         if again or not is_told or not good:
-            told += f"; its file is {'' if is_whole else 'not '}whole again"
-            wrong[how] = f"the retry: {said(again)}; other content: {said(other)}; {told}"
+            why += f"; its file is {'' if is_whole else 'not '}whole again"
+            wrong[how] = f"the retry: {said(again)}; other content: {said(other)}; {why}"
     ctx.expect("worker.blob.17", not wrong, f"retries of a message whose blob is not whole: {wrong}")

@@ -126,11 +126,11 @@ def wait(ctx: Ctx) -> None:
         if not ctx.has(*filter(None, [needs.get(sender)])):
             continue
         began_s = time.monotonic()
-        got, _ = at_once(wait_then_answer, partial(soon, send))
+        came, _ = at_once(wait_then_answer, partial(soon, send))
         took_s = time.monotonic() - began_s
-        rows = got["messages"] if isinstance(got, dict) else []
+        rows = came["messages"] if isinstance(came, dict) else []
         if len(rows) != 1 or took_s > WAIT_MS / 2000 or (sender == "publish" and ids(rows) != ["late"]):
-            wrong[sender] = f"{ids(rows) if isinstance(got, dict) else got} after {took_s:.1f} s"
+            wrong[sender] = f"{ids(rows) if isinstance(came, dict) else came} after {took_s:.1f} s"
             break
         acknowledge(b, rows)
     ctx.expect("worker.cursor.19", not wrong, f"a poll that waits {WAIT_MS} ms gave, when a message arrived by {wrong}")

@@ -31,10 +31,10 @@ def lines(ctx: Ctx) -> None:
     names = [row.get("id") for row in rows]
     ctx.expect("worker.export.01", sorted(map(str, names)) == ["m1", "m2", "m3"], f"three messages, exported: {names}")
     shaped = whole and all(row.keys() >= {*COLUMNS} for row in rows)
-    told = [
+    first_row = [
         (row.get("from_agent"), row.get("to_agent"), row.get("type"), row.get("correlation_id")) for row in rows[:1]
     ]
-    good = shaped and told == [("a", "b", "note", "c")]
+    good = shaped and first_row == [("a", "b", "note", "c")]
     ctx.expect("worker.export.02", good, f"whole lines: {whole}; the first row: {rows[:1]}")
     seqs: list[Any] = [row.get("seq") for row in rows]
     ctx.expect("worker.export.03", seqs == sorted(set(seqs)) and len(seqs) == 3, f"seq in the file: {seqs}")

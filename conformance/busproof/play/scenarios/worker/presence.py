@@ -31,8 +31,8 @@ PATH_TO = {
 
 def alive(session: Session, agent: str) -> dict[str, Any]:
     """The answer of liveness about one agent; empty if it says nothing."""
-    found = [row for row in session.call("liveness")["agents"] if row["agent_id"] == agent]
-    return found[0] if len(found) == 1 else {}
+    rows = [row for row in session.call("liveness")["agents"] if row["agent_id"] == agent]
+    return rows[0] if len(rows) == 1 else {}
 
 
 def walk(session: Session, worker: str, state: str) -> None:

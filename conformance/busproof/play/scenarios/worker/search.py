@@ -43,8 +43,8 @@ def large(ctx: Ctx) -> None:
     a = ctx.agent("a")
     publish(a, id="large", payload=["bittern", "x " * 5000, {"last": "dunlin"}])
     publish(a, id="other", payload="x " * 5000)
-    found = finds(a, "bittern"), finds(a, "dunlin"), finds(a, "bittern last")
-    ctx.expect("worker.search.07", found == (["large"],) * 3, f"words of a payload of 10 KB found {found}")
+    hits = finds(a, "bittern"), finds(a, "dunlin"), finds(a, "bittern last")
+    ctx.expect("worker.search.07", hits == (["large"],) * 3, f"words of a payload of 10 KB found {hits}")
 
 
 @scenario("search.archived", needs=("archive",))
