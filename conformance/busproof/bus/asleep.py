@@ -22,7 +22,7 @@ _AT_REST = {"S", "Z", "X"}  # asleep, or over
 def answering(pid: int, stdout_inode: int) -> list[Path]:
     """The process, and all that hold the pipe on which it answers: the child of a wrapper, or of a warm process."""
     pipe = f"pipe:[{stdout_inode}]"
-    return [one for one in PROC.glob("[0-9]*") if one.name == str(pid) or any(_leads_to(pipe, one))]
+    return [process for process in PROC.glob("[0-9]*") if process.name == str(pid) or any(_leads_to(pipe, process))]
 
 
 def come_to_rest(processes: Sequence[Path], deadline: float, looks_min: int = LOOKS) -> None:
@@ -30,7 +30,7 @@ def come_to_rest(processes: Sequence[Path], deadline: float, looks_min: int = LO
     caller, looks = str(threading.get_native_id()), 0
     while looks < looks_min and time.monotonic() < deadline:
         time.sleep(PAUSE_S)
-        threads = [thread for one in processes for thread in one.glob("task/*") if thread.name != caller]
+        threads = [thread for process in processes for thread in process.glob("task/*") if thread.name != caller]
         looks = looks + 1 if PROC.exists() and all(_state(thread) in _AT_REST for thread in threads) else 0
 
 

@@ -68,7 +68,7 @@ def parsed(line: bytes) -> Any:
 def _is_deep(value: Any) -> bool:
     level = [value]
     for _ in range(NESTED_MAX + 1):
-        level = [one for outer in level for one in _members(outer)]
+        level = [member for outer in level for member in _members(outer)]
     return bool(level)
 
 

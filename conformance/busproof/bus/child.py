@@ -51,10 +51,10 @@ PARTICIPANT = "BUSPROOF_PARTICIPANT"  # which process of its household one is, f
 def _locales() -> list[str]:
     """Those that are installed, and hold any text."""
     try:
-        told = subprocess.run(["locale", "-a"], capture_output=True, text=True, check=False, timeout=10).stdout
+        output = subprocess.run(["locale", "-a"], capture_output=True, text=True, check=False, timeout=10).stdout
     except (OSError, subprocess.TimeoutExpired):
         return []
-    return [name for name in told.split() if name.lower().endswith((".utf8", ".utf-8"))]
+    return [name for name in output.split() if name.lower().endswith((".utf8", ".utf-8"))]
 
 
 def _language(number: int) -> dict[str, str]:
@@ -323,7 +323,7 @@ class Household:
         mark = f"{MARK}={self.mark}".encode()
         ended: dict[Path, str] = {}
         deadline = time.monotonic() + GRACE_S  # a killed process may need a moment
-        while (left := [one for one in Path("/proc").glob("[0-9]*") if carries(one, mark)]) and (
+        while (left := [path for path in Path("/proc").glob("[0-9]*") if carries(path, mark)]) and (
             time.monotonic() < deadline
         ):
             for process in left:

@@ -47,8 +47,8 @@ def library() -> Path:
             return vendored
     for folder in _FOLDERS:
         # The variant for threads first; Debian's folder has the machine's name before it.
-        for found in sorted(Path(folder).glob("**/faketime/libfaketime*.so.1"), reverse=True):
-            return found
+        for path in sorted(Path(folder).glob("**/faketime/libfaketime*.so.1"), reverse=True):
+            return path
     raise DoorError(f"there is no libfaketime: {HOW_TO_GET}")
 
 
@@ -184,8 +184,8 @@ def _times(value: object) -> Iterator[tuple[str, float]]:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
-        for one in value:
-            yield from _times(one)
+        for member in value:
+            yield from _times(member)
     elif isinstance(value, str):
         with contextlib.suppress(ValueError):
             moment = datetime.datetime.fromisoformat(value)

@@ -102,13 +102,13 @@ class FilesDoor:
         self._child = self._spawn(self._argv, env={"AGENT_RELAY_DIR": store, "HOME": str(home)})
         ledger = self.store / CONTRACT.store
         if not self._until(lambda: ledger.exists() and "messages" in self._tables(), START_S):
-            said = self.stderr[-300:]
+            errors = self.stderr[-300:]
             self.kill()
             why = (
-                said
+                errors
                 or f"no {CONTRACT.store} with a table `messages` came into AGENT_RELAY_DIR in {START_S:g} s; {LEDGER}"
             )
-            raise Refused("LOCKED" if "lock" in said.lower() else "NOT_OPEN", why, definite=True)
+            raise Refused("LOCKED" if "lock" in errors.lower() else "NOT_OPEN", why, definite=True)
         return {}
 
     def _close(self, timeout_s: float) -> dict[str, Any]:
@@ -143,8 +143,8 @@ class FilesDoor:
             count = dict(db.execute("SELECT status, count(*) FROM messages GROUP BY status").fetchall())
             agents = db.execute("SELECT name, status FROM agents ORDER BY name").fetchall()
         names = ("pending", "processing", "completed", "failed", "archived")
-        told = {name: count.get(name, 0) for name in names}
-        return {**told, "agents": [{"name": name, "status": status} for name, status in agents]}
+        counts = {name: count.get(name, 0) for name in names}
+        return {**counts, "agents": [{"name": name, "status": status} for name, status in agents]}
 
     # -- looking
 

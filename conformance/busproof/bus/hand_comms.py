@@ -27,10 +27,10 @@ class CommsHand(Hand):
 
     def stranger_sends(self, row: dict[str, Any]) -> dict[str, Any]:
         """The seed's own statements: the message, and its recipient's count."""
-        told = {"version": "1.0", "created_at": row["timestamp"], **row, "payload": json.dumps(row["payload"])}
+        columns = {"version": "1.0", "created_at": row["timestamp"], **row, "payload": json.dumps(row["payload"])}
         places = ", ".join("?" * len(_COLUMNS))
         self.db.execute(
-            f"INSERT INTO messages ({', '.join(_COLUMNS)}) VALUES ({places})", [told.get(name) for name in _COLUMNS]
+            f"INSERT INTO messages ({', '.join(_COLUMNS)}) VALUES ({places})", [columns.get(name) for name in _COLUMNS]
         )
         if row.get("to_agent") is not None:
             self.db.execute(
@@ -72,14 +72,14 @@ class CommsHand(Hand):
         """Once a request lies in front of the agent: an answer to another request, then the awaited one."""
         query = "SELECT correlation_id, from_agent, channel FROM messages WHERE to_agent = ? AND status = 'pending'"
         until = time.monotonic() + REQUEST_S_MAX
-        while (found := self.db.execute(f"{query} ORDER BY rowid DESC", (agent_id,)).fetchone()) is None:
+        while (asked := self.db.execute(f"{query} ORDER BY rowid DESC", (agent_id,)).fetchone()) is None:
             if time.monotonic() > until:
                 return {}  # it was refused
             time.sleep(0.002)
-        for name, link in zip(ids, ("another", found[0]), strict=True):
-            told = {"from_agent": agent_id, "to_agent": found[1], "channel": found[2], "correlation_id": link}
+        for name, link in zip(ids, ("another", asked[0]), strict=True):
+            answer = {"from_agent": agent_id, "to_agent": asked[1], "channel": asked[2], "correlation_id": link}
             payload: dict[str, Any] = {"context": {}}
-            row = {"id": name, "type": "context.response", "timestamp": at, "priority": 5, "payload": payload, **told}
+            row = {"id": name, "type": "context.response", "timestamp": at, "priority": 5, "payload": payload, **answer}
             self.stranger_sends(row)
         return {}
 

@@ -147,8 +147,8 @@ class RelayHand(Hand):
         if folder_too:
             self._clear(inbox)
             return {"inbox": taken}
-        for one in taken:
-            self._clear(inbox / one["name"])
+        for entry in taken:
+            self._clear(inbox / entry["name"])
         return {"inbox": taken}
 
     def block(self, agent: str, odd: str) -> dict[str, Any]:
@@ -177,9 +177,9 @@ class RelayHand(Hand):
         pid, path = self._pid(agent), self.store.parent / f"said-{agent}"
         until = time.monotonic() + LONG_S
         while pid and self._runs(pid) and time.monotonic() < until:
-            told = path.read_bytes().decode(errors="replace").split("\0") if path.exists() else [""]
-            if told[0] == str(pid):
-                _, name, root, folder, colour, size, *prompt = told[:-1]
+            words = path.read_bytes().decode(errors="replace").split("\0") if path.exists() else [""]
+            if words[0] == str(pid):
+                _, name, root, folder, colour, size, *prompt = words[:-1]
                 is_ours = root == os.path.realpath(self.store)
                 return {
                     "said": {"name": name, "root": is_ours, "folder": folder, "env": [colour, size], "args": prompt}
@@ -200,8 +200,8 @@ class RelayHand(Hand):
 
     def _pid(self, agent: str) -> int | None:
         """The number in the ledger. Raises ProcessLookupError if another process of this machine has it."""
-        found = self.db.execute("SELECT pid FROM agents WHERE name = ?", (agent,)).fetchone()
-        pid = found[0] if found and type(found[0]) is int and found[0] > 1 else None
+        row = self.db.execute("SELECT pid FROM agents WHERE name = ?", (agent,)).fetchone()
+        pid = row[0] if row and type(row[0]) is int and row[0] > 1 else None
         if pid and self._runs(pid) and not self._is_an_agents(pid):
             raise ProcessLookupError(f"process {pid} was not started for this folder")
         return pid
@@ -209,11 +209,11 @@ class RelayHand(Hand):
     def _is_an_agents(self, pid: int) -> bool:
         """Was it told that it works here?"""
         try:
-            told = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
         except (PermissionError, FileNotFoundError, ProcessLookupError):
             return False
-        folders = [one.partition(b"=")[2] for one in told if one.startswith(b"AGENT_RELAY_DIR=")]
-        return any(os.path.realpath(one) == os.path.realpath(os.fsencode(self.store)) for one in folders)
+        folders = [text.partition(b"=")[2] for text in variables if text.startswith(b"AGENT_RELAY_DIR=")]
+        return any(os.path.realpath(folder) == os.path.realpath(os.fsencode(self.store)) for folder in folders)
 
     def _runs(self, pid: int) -> bool:
         """A zombie does not: only its parent has not looked yet."""
@@ -246,7 +246,7 @@ class RelayHand(Hand):
     def folder(self) -> dict[str, Any]:
         """The content of the agents' folders, of the archive and of tmp."""
         agents = self.store / "agents"
-        names = sorted(one.name for one in agents.iterdir() if one.is_dir() and not one.is_symlink())
+        names = sorted(folder.name for folder in agents.iterdir() if folder.is_dir() and not folder.is_symlink())
         archive = self.store / "archive"
         kept = sorted(archive.rglob("*"), key=lambda path: path.relative_to(archive).parts)
         return {
@@ -264,7 +264,7 @@ class RelayHand(Hand):
             "outbox": self._listed(outbox),
             "pending": self._listed(outbox / ".pending"),
             "inbox": self._listed(inbox),
-            "is_whole": all(one.is_dir() for one in (outbox, outbox / ".pending", inbox)),
+            "is_whole": all(folder.is_dir() for folder in (outbox, outbox / ".pending", inbox)),
         }
 
     def _listed(self, folder: Path) -> list[dict[str, Any]]:

@@ -53,7 +53,7 @@ class TimelineHand(Hand):
         if number is not None:
             where += " AND number = :number"
         cursor = self.db.execute(f"SELECT * FROM {table} WHERE {where}", of)
-        names, row = [one[0] for one in cursor.description], cursor.fetchone()
+        names, row = [column[0] for column in cursor.description], cursor.fetchone()
         if row is None:
             raise sqlite3.DataError(f"no such row of {table}")
         return dict(zip(names, row, strict=True))

@@ -125,8 +125,8 @@ class WorkerHand(Hand):
         path = self.store / "workers" / f"{worker}.json"
         if not path.exists():
             return {"state": None}
-        said = _decoded(path.read_text(encoding="utf-8"))
-        return {"state": said["state"] if isinstance(said, dict) else said}
+        content = _decoded(path.read_text(encoding="utf-8"))
+        return {"state": content["state"] if isinstance(content, dict) else content}
 
 
 def _decoded(line: str) -> Any:

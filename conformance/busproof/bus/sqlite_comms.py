@@ -219,12 +219,12 @@ class CommsParticipant(Participant):
         self._store_delivery(row["id"], owner, status, own["delivery_count"], failures, due, error)
         self._count(owner, "messages_processed" if error is None else "error_count", 1)
         if status == "dead":
-            told = {**_envelope(row), "created_at": row["created_at"], "expires_at": row["expires_at"]}
+            envelope = {**_envelope(row), "created_at": row["created_at"], "expires_at": row["expires_at"]}
             taken = db.execute("SELECT 1 FROM dead_letter_queue WHERE id = ?", (row["id"],)).fetchone()
             letter = row["id"] if row["to_agent"] and not taken else f"{row['id']}:{owner}"
             db.execute(
                 "INSERT OR REPLACE INTO dead_letter_queue VALUES (?, ?, ?, ?, ?)",
-                (letter, json.dumps(told), error, iso(self._time()), own["delivery_count"]),
+                (letter, json.dumps(envelope), error, iso(self._time()), own["delivery_count"]),
             )
             if row["to_agent"]:
                 db.execute("DELETE FROM messages WHERE id = ?", (row["id"],))
@@ -266,12 +266,12 @@ class CommsParticipant(Participant):
                     raise ValueError(artifact_path)
                 payload["artifact_path"] = artifact_path
             correlation = original_message.get("correlation_id") or original_message["id"]
-            said = {"channel": original_message["channel"], "priority": original_message["priority"]}
+            more = {"channel": original_message["channel"], "priority": original_message["priority"]}
             to_agent = original_message["from_agent"]
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise Refused("INVALID_ARGUMENT", repr(error), definite=True) from error
         return self._send_message(
-            from_agent=sender, to_agent=to_agent, message_type=kind, payload=payload, correlation_id=correlation, **said
+            from_agent=sender, to_agent=to_agent, message_type=kind, payload=payload, correlation_id=correlation, **more
         )
 
     def _subscribe_to_channel(self, agent_id: str, channel_name: str) -> dict[str, Any]:

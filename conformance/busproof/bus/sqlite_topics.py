@@ -69,8 +69,8 @@ class TopicsParticipant(Participant):
         _check(metadata is None or type(metadata) is dict, "metadata")
         _check(mode in ("reuse", "new"), "mode")
         self._conn.execute("BEGIN IMMEDIATE")
-        found = None if mode == "new" or name is None else self._newest(name, "open")
-        if found is None:
+        topic = None if mode == "new" or name is None else self._newest(name, "open")
+        if topic is None:
             topic_id, now = secrets.token_hex(5), self._now_s()
             name = name or f"topic-{topic_id}"
             kept = None if metadata is None else json.dumps(metadata)
@@ -79,9 +79,9 @@ class TopicsParticipant(Participant):
                 (topic_id, name, now, kept),
             )
             self._conn.execute(_SET_NEXT_SEQ, (topic_id, 1, now))
-            found = {"topic_id": topic_id, "name": name, "status": "open"}
+            topic = {"topic_id": topic_id, "name": name, "status": "open"}
         self._conn.execute("COMMIT")
-        return found
+        return topic
 
     def _topic_list(self, status: str = "open") -> dict[str, Any]:
         _check(status in ("open", "closed", "all"), "status")
@@ -92,8 +92,8 @@ class TopicsParticipant(Participant):
 
     def _topic_resolve(self, name: str, allow_closed: bool = False) -> dict[str, Any]:
         _check(type(name) is str and name != "", "name")
-        found = self._newest(name, "open") or (self._newest(name, "closed") if allow_closed else None)
-        return found or _refuse("TOPIC_NOT_FOUND", name)
+        topic = self._newest(name, "open") or (self._newest(name, "closed") if allow_closed else None)
+        return topic or _refuse("TOPIC_NOT_FOUND", name)
 
     def _topic_close(self, topic_id: str, reason: str | None = None) -> dict[str, Any]:
         _check(reason is None or type(reason) is str, "reason")
@@ -160,8 +160,8 @@ class TopicsParticipant(Participant):
             )
         self._conn.execute("COMMIT")
         self._mine[topic_id] = (agent_name, now)
-        told = {key: topic[key] for key in ("topic_id", "name", "status")}
-        return {**told, "agent_name": agent_name, "reclaim_token": token}
+        joined = {key: topic[key] for key in ("topic_id", "name", "status")}
+        return {**joined, "agent_name": agent_name, "reclaim_token": token}
 
     def _reservation(self, topic_id: str, agent_name: str) -> sqlite3.Row | None:
         sql = "SELECT * FROM agent_name_reservations WHERE topic_id = ? AND agent_name = ?"
@@ -320,23 +320,23 @@ class TopicsParticipant(Participant):
 
 
 def _message(row: sqlite3.Row) -> dict[str, Any]:
-    told = dict(row)
-    metadata = told.pop("metadata_json")
-    told |= {name: nothing for name, nothing in NOT_NULL.items() if told[name] is None}
-    return {**told, "metadata": None if metadata is None else json.loads(metadata)}
+    members = dict(row)
+    metadata = members.pop("metadata_json")
+    members |= {name: nothing for name, nothing in NOT_NULL.items() if members[name] is None}
+    return {**members, "metadata": None if metadata is None else json.loads(metadata)}
 
 
 def _item(item: Any) -> dict[str, Any]:
     _check(type(item) is dict, "an outbox item")
-    found = {"message_type": "message", **{key: value for key, value in item.items() if value is not None}}
+    fields = {"message_type": "message", **{key: value for key, value in item.items() if value is not None}}
     for key, chars in CAPS.items():
-        value = found.get(key)
+        value = fields.get(key)
         wanted = key != "client_message_id" or value is not None
         _check(not wanted or (type(value) is str and 0 < len(value) <= chars), key)
-    _check(type(found.get("reply_to", "")) is str, "reply_to")
-    _check(type(found.get("metadata", {})) is dict, "metadata")
+    _check(type(fields.get("reply_to", "")) is str, "reply_to")
+    _check(type(fields.get("metadata", {})) is dict, "metadata")
     names = ("message_type", "reply_to", "content_markdown", "metadata", "client_message_id")
-    return {name: found.get(name) for name in names}
+    return {name: fields.get(name) for name in names}
 
 
 def _number(name: str, value: Any, least: int, most: int | None = None) -> None:

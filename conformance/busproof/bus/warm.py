@@ -180,9 +180,9 @@ def _take_over(streams: Sequence[int], request: list[str]) -> list[str]:
     for number, fd in enumerate(streams):
         os.dup2(fd, number)
         os.close(fd)
-    folder, count, *told = request
+    folder, count, *rest = request
     os.chdir(folder)
-    program, environment = told[: int(count)], told[int(count) :]
+    program, environment = rest[: int(count)], rest[int(count) :]
     os.environ.clear()
     for pair in environment:
         name, _, value = pair.partition("=")

@@ -67,23 +67,23 @@ def take(how: Take, answer: Any) -> Any:
     """One value; None if there is none."""
     if isinstance(how, str):
         return search(how, answer)
-    found = re.search(how.match, _text(search(how.within, answer)))
-    if found is None:
+    match = re.search(how.match, _text(search(how.within, answer)))
+    if match is None:
         return None
-    named = found.groupdict()
-    return named["value"] if "value" in named else found[1] if found.re.groups else found[0]
+    named = match.groupdict()
+    return named["value"] if "value" in named else match[1] if match.re.groups else match[0]
 
 
 def take_all(how: Take, answer: Any) -> list[Any]:
     """A list of messages: of a pattern, its named groups at each place where it matches."""
     if isinstance(how, Match):
-        return [found.groupdict() for found in re.finditer(how.match, _text(search(how.within, answer)))]
-    told = search(how, answer)
-    if told is None or told == "":
+        return [match.groupdict() for match in re.finditer(how.match, _text(search(how.within, answer)))]
+    messages = search(how, answer)
+    if messages is None or messages == "":
         return []
-    if not isinstance(told, list):
-        raise NotThere(f"list = {how!r} leads to {json.dumps(told)[:150]}, which is no list")
-    return told
+    if not isinstance(messages, list):
+        raise NotThere(f"list = {how!r} leads to {json.dumps(messages)[:150]}, which is no list")
+    return messages
 
 
 def id_text(value: Any) -> str:

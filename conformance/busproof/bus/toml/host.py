@@ -87,14 +87,14 @@ class Guest:
             self._socket.settimeout(timeout_s + 5)
             self._lines.write(json.dumps({"method": method, "params": params, "timeout_s": timeout_s}) + "\n")
             self._lines.flush()
-            told = json.loads(self._lines.readline())
+            reply = json.loads(self._lines.readline())
         except (OSError, ValueError) as error:
             raise Lost(f"the shared server is gone: {error}") from error
-        if "lost" in told:
-            raise Lost(told["lost"])
-        if "refused" in told:
-            raise Refused("REFUSED", told["refused"], definite=told["definite"], rpc=told["rpc"])
-        return dict(told["result"])
+        if "lost" in reply:
+            raise Lost(reply["lost"])
+        if "refused" in reply:
+            raise Refused("REFUSED", reply["refused"], definite=reply["definite"], rpc=reply["rpc"])
+        return dict(reply["result"])
 
     def is_there(self) -> bool:
         """Is the connection up?"""
@@ -236,8 +236,8 @@ class Host:
             kill_family(self._process.pid)
 
 
-def _write(lines: TextIO, told: dict[str, Any]) -> None:
-    lines.write(json.dumps(told) + "\n")
+def _write(lines: TextIO, reply: dict[str, Any]) -> None:
+    lines.write(json.dumps(reply) + "\n")
     lines.flush()
 
 

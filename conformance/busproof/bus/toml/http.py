@@ -60,21 +60,21 @@ class HttpServer:
         """Ask by a method of MCP."""
         self._ids += 1
         text = self._post({"jsonrpc": "2.0", "id": self._ids, "method": method, "params": params}, timeout_s)
-        told = next((one for one in _messages(text) if one.get("id") == self._ids), None)
-        if told is None:
+        reply = next((message for message in _messages(text) if message.get("id") == self._ids), None)
+        if reply is None:
             raise Lost(f"{method}: no answer has the request's id: {text[:200]!r}")
-        if "error" in told:
-            error = as_object(told["error"])
+        if "error" in reply:
+            error = as_object(reply["error"])
             rpc = error["code"] if isinstance(error.get("code"), int) else 0
             raise refused_by_rpc(Refused("", str(error.get("message")), definite=True, rpc=rpc))
-        return as_object(told.get("result"))
+        return as_object(reply.get("result"))
 
     def _post(self, message: dict[str, Any], timeout_s: float) -> str:
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **self._session}
         path = urlsplit(self._url).path or "/"
-        status, told, text = _exchange(self._url, "POST", path, json.dumps(message).encode(), headers, timeout_s)
+        status, answered, text = _exchange(self._url, "POST", path, json.dumps(message).encode(), headers, timeout_s)
         _check(status, text)
-        if session := told.get("mcp-session-id"):
+        if session := answered.get("mcp-session-id"):
             self._session = {"Mcp-Session-Id": session, "MCP-Protocol-Version": VERSION}
         return text
 
@@ -107,16 +107,16 @@ def _check(status: int, text: str) -> None:
 
 
 def _messages(text: str) -> list[dict[str, Any]]:
-    """Of JSON, or of an event stream."""
+    """Of JSON, or of an e stream."""
     if not text.lstrip().startswith(("{", "[")):
         events = text.replace("\r\n", "\n").split("\n\n")
-        texts = ["\n".join(line[5:].strip() for line in one.split("\n") if line.startswith("data:")) for one in events]
+        texts = ["\n".join(line[5:].strip() for line in e.split("\n") if line.startswith("data:")) for e in events]
     else:
         texts = [text]
     messages: list[dict[str, Any]] = []
-    for one in filter(None, texts):
+    for part in filter(None, texts):
         try:
-            messages.append(as_object(json.loads(one)))
+            messages.append(as_object(json.loads(part)))
         except ValueError as error:
-            raise Lost(f"what came is not JSON: {one[:200]!r}") from error
+            raise Lost(f"what came is not JSON: {part[:200]!r}") from error
     return messages

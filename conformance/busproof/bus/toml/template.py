@@ -38,14 +38,14 @@ def fill(template: Any, values: Mapping[str, Any]) -> Any:
 
 def words(template: list[Any], values: Mapping[str, Any]) -> list[str]:
     """The arguments of a command line. A list in the list is a group, which is left out as a whole."""
-    told: list[str] = []
+    arguments: list[str] = []
     for part in template:
         try:
             group = [_text(word, values) for word in part] if isinstance(part, list) else [_text(part, values)]
         except Absent:
             continue
-        told += [as_text(word) for word in group]
-    return told
+        arguments += [as_text(word) for word in group]
+    return arguments
 
 
 def path(template: str, values: Mapping[str, Any]) -> str:
@@ -63,9 +63,9 @@ def names(template: Any) -> Iterator[str]:
             for inner in template:
                 yield from names(inner)
         case str():
-            for found in VARIABLE.finditer(template):
-                if not found["dollar"]:
-                    yield (found["plain"] or found["path"]).partition(".")[0]
+            for match in VARIABLE.finditer(template):
+                if not match["dollar"]:
+                    yield (match["plain"] or match["path"]).partition(".")[0]
 
 
 def as_text(value: Any) -> str:
@@ -90,12 +90,12 @@ def _text(template: Any, values: Mapping[str, Any]) -> Any:
     return _replaced(template, values, as_text)
 
 
-def _replaced(template: str, values: Mapping[str, Any], told: Callable[[Any], str]) -> str:
-    return VARIABLE.sub(lambda found: "$" if found["dollar"] else told(_value(found, values)), template)
+def _replaced(template: str, values: Mapping[str, Any], written: Callable[[Any], str]) -> str:
+    return VARIABLE.sub(lambda match: "$" if match["dollar"] else written(_value(match, values)), template)
 
 
-def _value(found: re.Match[str], values: Mapping[str, Any]) -> Any:
-    name, *inner = (found["plain"] or found["path"]).split(".")
+def _value(match: re.Match[str], values: Mapping[str, Any]) -> Any:
+    name, *inner = (match["plain"] or match["path"]).split(".")
     value = values.get(name)
     for member in inner:
         value = value.get(member) if isinstance(value, dict) else None
