@@ -18,7 +18,7 @@ def play(system: str, bus: str, out: Path, *names: str, **how: Any) -> Run:
     return run(Settings(specs=[bus], out=out, system=system, **words))
 
 
-def told(played: Run) -> list[str]:
+def problems_of(played: Run) -> list[str]:
     """Every problem, with its point."""
     return [f"{problem.point}: {problem.why}" for act in played.acts for problem, _ in act.problems]
 

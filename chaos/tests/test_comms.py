@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from chaos.tests import acts
-from chaos.tests.acts import told
+from chaos.tests.acts import problems_of
 
 from buschaos.crashpoints import cuts, in_the_middle
 from buschaos.diskfull import LEVELS_FEW
@@ -33,7 +33,7 @@ def test_the_reference_survives_every_write_point(tmp_path: Path) -> None:
     names = [operation.name for operation in OPERATIONS if operation.name not in (*LONG, *OF_FILES)]
     for folder, some, torn in (("database", names, lambda _: set()), ("files", OF_FILES, in_the_middle)):
         played = play(reference("comms"), tmp_path / folder, *some, points=True, torn=torn)
-        assert told(played) == []
+        assert problems_of(played) == []
         assert outcomes(played)["comms.log.71"] == "pass"
     assert outcomes(played)["comms.blob.12"] == "pass"
 
@@ -41,7 +41,7 @@ def test_the_reference_survives_every_write_point(tmp_path: Path) -> None:
 def test_the_reference_survives_thirty_kills(tmp_path: Path) -> None:
     """Senders, and pools of two processes under one name: nothing acknowledged is lost, no delivery held twice."""
     played = play(reference("comms"), tmp_path, kills=30)
-    assert told(played) == []
+    assert problems_of(played) == []
     assert outcomes(played) == {"comms.log.72": "pass"}
     assert played.acts[0].counts["kills"] == 30
     assert played.acts[0].counts["acknowledged messages"] > 60
@@ -52,7 +52,7 @@ def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
     names = ("write_artifact", "export_audit_trail")
     how = {"levels": LEVELS_FEW, "errors": (errno.ENOSPC,), "reads": False, "shorts": False}
     played = play(reference("comms"), tmp_path, *names, disk_full=True, **how)
-    assert told(played) == []
+    assert problems_of(played) == []
     assert outcomes(played) == {"comms.log.73": "pass"}
 
 
@@ -69,13 +69,13 @@ def test_a_planted_fault_is_found_at_its_write_point(
     tmp_path: Path, faulty: Callable[[str], str], fault: str, name: str, says: str
 ) -> None:
     """By the operation that it breaks."""
-    assert any(says in line for line in told(play(faulty(fault), tmp_path, name, points=True)))
+    assert any(says in line for line in problems_of(play(faulty(fault), tmp_path, name, points=True)))
 
 
 def test_two_holders_of_one_delivery_are_found_by_random_kills(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """Two processes of one pool both find the message free. That takes luck, so one of a few plans must show it."""
     bus = faulty("comms/claims_in_two_steps")
-    plans = (told(play(bus, tmp_path / str(seed), kills=48, seed=seed)) for seed in range(1, 5))
+    plans = (problems_of(play(bus, tmp_path / str(seed), kills=48, seed=seed)) for seed in range(1, 5))
     assert any("lease: " in line for problem_kinds in plans for line in problem_kinds)
 
 
@@ -83,7 +83,7 @@ def test_two_holders_of_one_delivery_are_found_by_random_kills(tmp_path: Path, f
 def test_the_reference_survives_every_write_point_torn_everywhere(tmp_path: Path) -> None:
     """All operations, all cuts, all errors, every level of a full disk, and 200 kills."""
     played = play(reference("comms"), tmp_path, points=True, disk_full=True, kills=200, torn=cuts)
-    assert told(played) == []
+    assert problems_of(played) == []
     assert set(outcomes(played).values()) == {"pass"}
 
 
@@ -91,10 +91,10 @@ def test_a_bus_that_takes_no_ids_is_killed_too(tmp_path: Path, harmless: Callabl
     """A message that was not answered is not sent again: it is there or not, and whole. Dumped payloads are objects."""
     bus = harmless("comms_sends_once")
     played = play(bus, tmp_path / "kills", kills=8)
-    assert told(played) == []
+    assert problems_of(played) == []
     assert outcomes(played)["comms.log.72"] == "pass"
     played = play(bus, tmp_path / "points", "send_message, once", points=True, errors=(errno.ENOSPC,))
-    assert told(played) == []
+    assert problems_of(played) == []
     assert outcomes(played)["comms.log.71"] == "pass"
 
 
@@ -103,7 +103,7 @@ def test_where_nothing_is_acknowledged_no_row_says_that_nothing_is_lost(
 ) -> None:
     """The bus tells each sender that it is too quick."""
     played = play(harmless("comms_takes_nothing"), tmp_path, kills=8)
-    assert told(played) == []
+    assert problems_of(played) == []
     assert outcomes(played)["comms.log.72"] == "inconclusive"
     assert "no message was acknowledged" in played.acts[0].undecided[0]
 

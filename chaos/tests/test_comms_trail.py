@@ -17,7 +17,7 @@ CLAIMED = {"was": "taken", "by": "bob", "on": "m1"}
 STRANGERS = {"tool": "Edit"}
 
 
-def told(store: Path, *lines: dict[str, Any], end: str = "\n") -> list[str]:
+def problems_of(store: Path, *lines: dict[str, Any], end: str = "\n") -> list[str]:
     """The problems of a store of one message, claimed once, and this trail."""
     trail = store / ".claude" / "audit-trail.jsonl"
     trail.parent.mkdir()
@@ -30,7 +30,7 @@ def told(store: Path, *lines: dict[str, Any], end: str = "\n") -> list[str]:
 
 def test_members_may_have_any_name(tmp_path: Path) -> None:
     """No number and no word of the reference's is asked for; lines of others stand among them."""
-    assert told(tmp_path, STRANGERS, SENT, STRANGERS, CLAIMED) == []
+    assert problems_of(tmp_path, STRANGERS, SENT, STRANGERS, CLAIMED) == []
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_what_is_lost_doubled_or_torn_is_found(
     tmp_path: Path, lines: tuple[dict[str, Any], ...], end: str, says: str
 ) -> None:
     """Each line counts."""
-    assert any(says in why for why in told(tmp_path, *lines, end=end))
+    assert any(says in why for why in problems_of(tmp_path, *lines, end=end))

@@ -24,7 +24,7 @@ def cut(**how: Any) -> Sync:
     return {"how": how}
 
 
-def told(folder: Path, syncs: list[Sync], stored: int) -> list[str]:
+def problems_of(folder: Path, syncs: list[Sync], stored: int) -> list[str]:
     """The problems of alice's syncs on a topic where bob sent so many messages."""
     recorder = Recorder(folder / "history.jsonl", run="test", system="topics")
 
@@ -63,26 +63,26 @@ def test_a_kill_may_take_an_answer_and_leave_an_acknowledgement_undone(
     tmp_path: Path, syncs: list[Sync], stored: int
 ) -> None:
     """At most once, or at least once: as the reader chose (B4)."""
-    assert told(tmp_path, syncs, stored) == []
+    assert problems_of(tmp_path, syncs, stored) == []
 
 
 def test_more_than_the_cut_answer_had_room_for_is_lost(tmp_path: Path) -> None:
     """Two of three can be explained."""
-    (why,) = told(tmp_path, [sync([1], 1), cut(max_items=2), sync([5], 5)], 5)
+    (why,) = problems_of(tmp_path, [sync([1], 1), cut(max_items=2), sync([5], 5)], 5)
     assert "never received [2, 3, 4], and kills explain 2" in why
 
 
 def test_who_acknowledges_loses_nothing(tmp_path: Path) -> None:
     """However often it was cut."""
-    (why,) = told(tmp_path, [sync([1], 0, **KEEPS), cut(**KEEPS), sync([3], 0, **KEEPS)], 3)
+    (why,) = problems_of(tmp_path, [sync([1], 0, **KEEPS), cut(**KEEPS), sync([3], 0, **KEEPS)], 3)
     assert "never received [2], and kills explain 0" in why
 
 
 def test_what_an_answered_cursor_passed_is_not_received_again(tmp_path: Path) -> None:
     """With and without auto_advance: it was said to be stored."""
-    (why,) = told(tmp_path, [sync([1, 2], 2), cut(max_items=1), sync([2, 3], 3)], 3)
+    (why,) = problems_of(tmp_path, [sync([1, 2], 2), cut(max_items=1), sync([2, 3], 3)], 3)
     assert "answered cursor 2, and received [2] afterwards" in why
-    (why,) = told(tmp_path, [sync([1, 2], 2, ack_through=2, **KEEPS), cut(**KEEPS), sync([1, 2, 3], 3)], 3)
+    (why,) = problems_of(tmp_path, [sync([1, 2], 2, ack_through=2, **KEEPS), cut(**KEEPS), sync([1, 2, 3], 3)], 3)
     assert "answered cursor 2, and received [1, 2] afterwards" in why
 
 

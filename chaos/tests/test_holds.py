@@ -45,7 +45,7 @@ def look_then_take(faulty: Callable[[str], str], out: Path) -> tuple[str, Path, 
     return faulty("worker/claims_in_two_steps"), out, "worker", "try_claim_task"
 
 
-def told(results: list[PairResult]) -> list[str]:
+def whys(results: list[PairResult]) -> list[str]:
     """Every problem, with its schedule."""
     return [f"{problem.point}: {problem.why}" for result in results for problem, _ in result.problems]
 
@@ -54,7 +54,7 @@ def test_the_reference_has_one_of_two_orders_whoever_stands_still(tmp_path: Path
     """Claims, a renewal and a release against a claim after the lease, an acknowledgement against a publish."""
     names = ("try_claim_task", "renew_claim", "release_claim", "ack")
     results = play(reference("worker"), tmp_path, "worker", *names)
-    assert told(results) == []
+    assert whys(results) == []
     assert {result.operation.name for result in results} == set(names)
     assert sum(result.waited for result in results) > 5
 
@@ -62,7 +62,7 @@ def test_the_reference_has_one_of_two_orders_whoever_stands_still(tmp_path: Path
 def test_claims_of_one_message_by_two_processes(tmp_path: Path) -> None:
     """One of them gets it."""
     results = play(reference("comms"), tmp_path, "comms", "claim_message", "complete_message")
-    assert told(results) == []
+    assert whys(results) == []
     assert results
 
 
@@ -92,7 +92,7 @@ def test_a_lock_that_its_holder_removes_is_found_where_a_waiter_stands_still_twi
         (result,) = play_one(bus, tmp_path, "export_to_jsonl", peer, place)
         assert result.twice == result.points
         assert result.waited == (result.points if is_right else 0)
-        assert any("doubled" in line for line in told([result])) is not is_right
+        assert any("doubled" in line for line in whys([result])) is not is_right
 
 
 def test_two_that_clear_up_after_a_third_are_found_where_both_stand_still(
@@ -102,22 +102,22 @@ def test_two_that_clear_up_after_a_third_are_found_where_both_stand_still(
     spec, against = faulty("worker/breaks_a_stale_lock"), "the same by another, after a death in it"
     once = play_one(spec, tmp_path / "once", "export_to_jsonl", against, parse("2:hold"))
     both = play_one(spec, tmp_path / "both", "export_to_jsonl", against, parse("2:hold:7"))
-    assert told(once) == []
-    assert any("doubled: seq" in problem for problem in told(both))
+    assert whys(once) == []
+    assert any("doubled: seq" in problem for problem in whys(both))
 
 
 def test_a_late_call_of_who_was_overtaken_is_found_at_one_place(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """It is held before its answer: it has the lease by then, and nobody has told it."""
     against = "a claim after the lease that it got"
     results = play_one(faulty("worker/believes_its_own_claims"), tmp_path, "try_claim_task", against, parse("3:hold"))
-    assert any("its late release_claim has an effect" in problem for problem in told(results))
+    assert any("its late release_claim has an effect" in problem for problem in whys(results))
 
 
 def test_what_was_held_before_it_asked_for_the_time_goes_by_the_new_one(tmp_path: Path) -> None:
     """Both stand still, time passes, the victim is first: an order that there is only then. The reference has it."""
     against = "a claim after the lease, which ends meanwhile"
     (result,) = results = play_one(reference("worker"), tmp_path, "renew_claim", against, parse("1:hold:1"))
-    assert (told(results), result.points) == ([], 1)
+    assert (whys(results), result.points) == ([], 1)
 
 
 def test_no_time_passes_for_a_bus_whose_clock_cannot_be_moved_and_the_reason_is_told(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_pairs_that_nobody_named_are_drawn_by_the_seed_and_end_as_in_one_of_two_
 
     once = drawn(1)
     others = [result.peer.name for result in once if result.peer.is_crossed]
-    assert (told(once), len(others)) == ([], 3)
+    assert (whys(once), len(others)) == ([], 3)
     assert [result.peer.name for result in once][-3:] == others
     assert others == [result.peer.name for result in drawn(1)][-3:] != [result.peer.name for result in drawn(2)][-3:]
 
@@ -181,7 +181,7 @@ def test_an_acknowledgement_that_looks_before_it_sets_is_found_by_one_of_less(
 ) -> None:
     """Two processes of one agent: alone, neither ever goes back."""
     results = play_one(faulty("worker/acks_in_two_steps"), tmp_path, "ack", "an earlier ack", parse("7:hold"))
-    assert any("last_acked_seq 7 became 6" in problem for problem in told(results))
+    assert any("last_acked_seq 7 became 6" in problem for problem in whys(results))
 
 
 def test_an_archive_that_looked_before_it_had_the_lock_takes_what_a_newcomer_was_shown(
@@ -190,7 +190,7 @@ def test_an_archive_that_looked_before_it_had_the_lock_takes_what_a_newcomer_was
     """The peer's earlier answer tells it: state and last answer are those of an archive that came first."""
     peer = "a first ack, a poll, and a poll later"
     results = play_one(faulty("worker/archives_by_an_old_look"), tmp_path, "archive", peer, parse("2:hold"))
-    assert any("as in neither order" in problem for problem in told(results))
+    assert any("as in neither order" in problem for problem in whys(results))
 
 
 @pytest.mark.nightly
@@ -203,7 +203,7 @@ def test_every_pair_that_nobody_named_ends_as_in_one_of_two_orders(system: str, 
         )
         results = list(holds.run())
         every = crossed(SUBJECTS[system], SUBJECTS[system].repertoire.operations, fleet.hello)
-    assert told(results) == []
+    assert whys(results) == []
     assert sum(result.peer.is_crossed for result in results) == len(every)
     assert bool(every) is not SUBJECTS[system].is_alone
 

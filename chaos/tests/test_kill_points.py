@@ -54,7 +54,7 @@ def three_messages(_: Prepared) -> dict[str, Any]:
     return {"agent_id": "alice", "messages": [{"id": f"new-{n}", "to": "bob", "type": "note"} for n in range(3)]}
 
 
-def told(results: dict[str, OperationResult]) -> list[str]:
+def whys(results: dict[str, OperationResult]) -> list[str]:
     """Every problem, with its point."""
     return [f"{p.title}: {q.why}" for r in results.values() for p in r.bad for q in p.problems]
 
@@ -67,14 +67,14 @@ def test_the_reference_survives_every_write_point(tmp_path: Path) -> None:
     """Killed before each change and in the middle of each write: before or after, and the retry completes it."""
     results = play(reference("worker"), tmp_path, *named(*SHORT))
     assert list(results) == SHORT
-    assert told(results) == []
+    assert whys(results) == []
     assert all(len(result.points) > 1 and result.changes and not result.doubt for result in results.values())
 
 
 def test_the_reference_survives_every_write_point_of_long_operations(tmp_path: Path) -> None:
     """Creating a store, and archiving with its vacuum."""
     results = play(reference("worker"), tmp_path, *named(*LONG), torn=lambda _: set())
-    assert told(results) == []
+    assert whys(results) == []
     assert all(len(result.points) > 50 for result in results.values())
 
 
@@ -82,14 +82,14 @@ def test_the_reference_tells_the_truth_about_errors_of_the_disk(tmp_path: Path) 
     """ENOSPC and EIO once at each change: refused and not done, or done, or said to be unknown; and it works again."""
     names = ("publish", "publish with blob", "ack", "try_claim_task", "transition", "export_to_jsonl", "save_blob")
     results = play(reference("worker"), tmp_path, *named(*names), kills=False, errors=(errno.ENOSPC, errno.EIO))
-    assert told(results) == []
+    assert whys(results) == []
 
 
 def test_the_reference_goes_on_after_a_short_write(tmp_path: Path) -> None:
     """At each place that writes: with the rest if there is room, and else with a refusal that is true."""
     names = ("publish", "publish with blob", "transition, the first", "export_to_jsonl", "save_blob")
     results = play(reference("worker"), tmp_path, *named(*names), kills=False, shorts=True)
-    assert told(results) == []
+    assert whys(results) == []
     for result in results.values():
         assert {str(point.point).count("sticky") for point in result.points} == {0, 1}
         assert all(point.is_struck for point in result.points)
@@ -128,7 +128,7 @@ def test_a_bus_that_dies_of_an_error_is_found(tmp_path: Path, faulty: Callable[[
     results = play(
         faulty("worker/dies_of_a_full_disk"), tmp_path, *named("publish"), kills=False, errors=(errno.ENOSPC,)
     )
-    assert any("ended its process" in line for line in told(results))
+    assert any("ended its process" in line for line in whys(results))
 
 
 def test_a_mixed_fleet_has_its_first_bus_killed(tmp_path: Path, faulty: Callable[[str], str]) -> None:
@@ -152,5 +152,5 @@ def test_a_write_is_torn_at_its_edges_at_a_sector_and_in_its_middle() -> None:
 def test_the_reference_survives_every_write_point_torn_everywhere(tmp_path: Path) -> None:
     """All operations, all cuts, all errors."""
     results = play(reference("worker"), tmp_path, *OPERATIONS, torn=cuts, errors=(errno.ENOSPC, errno.EIO), shorts=True)
-    assert told(results) == []
+    assert whys(results) == []
     assert set(results) == {operation.name for operation in OPERATIONS}

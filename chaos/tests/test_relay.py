@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from chaos.tests import acts
-from chaos.tests.acts import told
+from chaos.tests.acts import problems_of
 
 from buschaos.crashpoints import CrashPoints, in_the_middle
 from buschaos.holds import Holds
@@ -27,14 +27,14 @@ play = partial(acts.play, "relay", reference("relay"))
 def test_the_orchestrator_survives_kills_while_agents_write(tmp_path: Path) -> None:
     """Each file that was put into an outbox has ended, once, in every inbox that it was for."""
     played = play(tmp_path, kills=6)
-    assert told(played) == []
+    assert problems_of(played) == []
     assert played.acts[0].counts["kills"] == 6
 
 
 def test_a_second_run_in_the_same_folder_knows_nothing_of_the_first(tmp_path: Path) -> None:
     """Files sent and read by the first one's agents are not missed (a stranger's report: the reference was INVALID)."""
     for seed in (1, 2):
-        assert told(play(tmp_path, kills=2, seed=seed)) == []
+        assert problems_of(play(tmp_path, kills=2, seed=seed)) == []
 
 
 @pytest.mark.parametrize("at", ["20:kill", "110:kill", "150:EIO", "190:ENOSPC", "220:kill"])
@@ -57,7 +57,7 @@ def test_who_was_started_is_known_and_ended_wherever_the_orchestrator_died(tmp_p
 @pytest.mark.nightly
 def test_a_spawn_and_a_release_survive_every_write_point(tmp_path: Path) -> None:
     """And every signal."""
-    assert told(play(tmp_path, "spawn", "release", points=True)) == []
+    assert problems_of(play(tmp_path, "spawn", "release", points=True)) == []
 
 
 def play_one(out: Path, at: Point, name: str = "scan") -> list[list[str]]:
@@ -84,21 +84,21 @@ def test_a_planted_fault_is_found_at_its_write_point(
 ) -> None:
     """One in the middle of those that show it; all points of a pass are played at night."""
     played = acts.play("relay", faulty(fault), tmp_path, name, points=True, at=parse(at))
-    assert [says in line for line in told(played)] == [True]
+    assert [says in line for line in problems_of(played)] == [True]
 
 
 @pytest.mark.nightly
 def test_the_orchestrator_survives_every_write_point(tmp_path: Path) -> None:
     """Of the opening and of a pass."""
     played = play(tmp_path, points=True)
-    assert told(played) == []
+    assert problems_of(played) == []
 
 
 @pytest.mark.nightly
 def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     """Files that could not be processed are processed when there is room."""
     played = play(tmp_path, disk_full=True, levels=(0, 1, 2, 3, 5, 8, 13, 21, 34, 60), errors=(errno.ENOSPC, errno.EIO))
-    assert told(played) == []
+    assert problems_of(played) == []
 
 
 @pytest.mark.parametrize(("bus", "ends"), [("", []), ("relay/removes_its_lock_first", ["a third opens it, too"])])

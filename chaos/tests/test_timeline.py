@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from chaos.tests import acts
-from chaos.tests.acts import told
+from chaos.tests.acts import problems_of
 
 from buschaos.bus import RunFailed
 from buschaos.crashpoints import cuts
@@ -30,14 +30,14 @@ outcomes = partial(acts.outcomes, "timeline")
 def test_the_reference_survives_the_write_points_of_each_verb(tmp_path: Path) -> None:
     """Send, fetch, fork: before or after; the others in the nightly run."""
     played = play(reference("timeline"), tmp_path, *SHORT, points=True)
-    assert told(played) == []
+    assert problems_of(played) == []
     assert set(outcomes(played).values()) == {"pass"}
 
 
 def test_the_reference_survives_random_kills(tmp_path: Path) -> None:
     """Callers, and pools of two workers: each sent request comes to a worker, and each chain is whole."""
     played = play(reference("timeline"), tmp_path, kills=16)
-    assert told(played) == []
+    assert problems_of(played) == []
     assert set(outcomes(played).values()) == {"pass"}
     assert played.acts[0].counts["kills"] == 16
     assert played.acts[0].counts["acknowledged messages"] > 30
@@ -46,7 +46,7 @@ def test_the_reference_survives_random_kills(tmp_path: Path) -> None:
 def test_the_reference_survives_kills_of_its_server(tmp_path: Path) -> None:
     """Of sessions and of the NATS server under them."""
     played = play(f"nats:{reference('timeline')}", tmp_path, kills=16)
-    assert told(played) == []
+    assert problems_of(played) == []
     assert set(outcomes(played).values()) == {"pass"}
     (act,) = played.acts
     assert act.counts["kills of the server"] == 2 * 3
@@ -102,7 +102,7 @@ def test_a_server_that_dies_before_an_answer_is_recorded_may_have_forgotten_that
 def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
     """A few levels; DISK_FULL, and nothing half done."""
     played = play(reference("timeline"), tmp_path, "send", disk_full=True, levels=LEVELS_FEW, errors=())
-    assert told(played) == []
+    assert problems_of(played) == []
     assert set(outcomes(played).values()) == {"pass"}
 
 
@@ -174,5 +174,5 @@ def test_a_request_that_comes_to_nobody_or_again_is_found() -> None:
 def test_the_reference_survives_every_write_point_torn_everywhere(tmp_path: Path) -> None:
     """All operations, all cuts, all errors, every level of a full disk, and 200 kills."""
     played = play(reference("timeline"), tmp_path, points=True, disk_full=True, kills=200, torn=cuts)
-    assert told(played) == []
+    assert problems_of(played) == []
     assert set(outcomes(played).values()) == {"pass"}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from chaos.tests import acts
-from chaos.tests.acts import told
+from chaos.tests.acts import problems_of
 
 from buschaos import cli
 from buschaos.gone import CASES, Case
@@ -28,7 +28,7 @@ def test_the_reference_survives_a_kill_and_a_disconnect(tmp_path: Path) -> None:
     """A sync with an acknowledgement, killed at every point; one that waits, disconnected at every point."""
     case = Case(waits=True, auto_advance=True, way="disconnected")
     played = play(reference("topics"), tmp_path, "sync that acknowledges", points=True, gone=True, cases=(case,))
-    assert told(played) == []
+    assert problems_of(played) == []
     assert set(outcomes(played).values()) == {"pass"}
     points, gone = played.acts
     assert points.counts["points killed"] >= 6
@@ -38,7 +38,7 @@ def test_the_reference_survives_a_kill_and_a_disconnect(tmp_path: Path) -> None:
 def test_the_reference_survives_twelve_kills(tmp_path: Path) -> None:
     """Nothing lost, nothing doubled; the sessions are at work at once, or nothing would be shown."""
     played = play(reference("topics"), tmp_path, kills=12, seed=1)
-    assert told(played) == []
+    assert problems_of(played) == []
     assert outcomes(played) == {"topics.log.75": "pass", "topics.cursor.50": "pass"}
     (act,) = played.acts
     assert act.counts["kills"] == 12
@@ -64,7 +64,7 @@ def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
     """No page, some, and all that is needed; each change of two operations gets ENOSPC once, and EIO once."""
     names = ("sync that acknowledges", "cursor_reset")
     played = play(reference("topics"), tmp_path, *names, disk_full=True, levels=(0, 13, 55))
-    assert told(played) == []
+    assert problems_of(played) == []
     assert outcomes(played) == {"topics.log.76": "pass", "topics.log.77": "pass"}
     assert played.acts[0].counts["levels of a full disk"] == 6
     assert played.acts[0].counts["errors injected"] >= 8
@@ -85,7 +85,7 @@ def test_an_error_of_the_disk_under_a_code_of_the_seeds_is_held_to_its_promise(
         errors=(errno.EIO,),
     )
     assert outcomes(played) == {"topics.log.76": "fail", "topics.log.77": "pass"}
-    assert any("was refused as certainly not done (DB_BUSY), and yet" in line for line in told(played))
+    assert any("was refused as certainly not done (DB_BUSY), and yet" in line for line in problems_of(played))
 
 
 @pytest.mark.parametrize(("bus", "is_right"), [(None, True), ("topics/gives_back_over_a_successor", False)])
@@ -95,7 +95,7 @@ def test_nothing_that_another_session_received_meanwhile_is_given_back(
     """The call that consumed was cancelled, and has ended; its agent goes on elsewhere before it is undone."""
     case = next(case for case in CASES if case.has_successor)
     played = play(faulty(bus) if bus else reference("topics"), tmp_path, gone=True, cases=(case,))
-    assert any("doubled: another session received" in line for line in told(played)) is not is_right
+    assert any("doubled: another session received" in line for line in problems_of(played)) is not is_right
     assert set(outcomes(played).values()) == {"pass" if is_right else "fail"}
     (act,) = played.acts
     assert act.counts["points"] >= 3  # nobody goes; the successor comes; and it does not come
@@ -105,7 +105,7 @@ def test_what_was_returned_and_comes_again_is_found(tmp_path: Path, faulty: Call
     """The other half of exactly."""
     case = Case(waits=False, auto_advance=True, way="disconnected")
     played = play(faulty("topics/gives_back_what_was_returned"), tmp_path, gone=True, cases=(case,))
-    assert any("doubled" in line for line in told(played))
+    assert any("doubled" in line for line in problems_of(played))
 
 
 @pytest.mark.parametrize("server", ["topics_again", "topics_opens_at_once"])
@@ -135,7 +135,7 @@ def test_what_is_not_known_for_a_system_is_never_green(tmp_path: Path, capsys: p
 def test_the_reference_survives_every_point(tmp_path: Path) -> None:
     """All operations, all ways to go, all levels, 200 kills."""
     played = play(reference("topics"), tmp_path, points=True, gone=True, cases=CASES, disk_full=True, kills=200)
-    assert told(played) == []
+    assert problems_of(played) == []
     assert len(outcomes(played)) == 7
     assert set(outcomes(played).values()) == {"pass"}
 
@@ -148,13 +148,13 @@ def test_a_bus_whose_file_nobody_can_read_is_judged_by_what_it_shows(
     """By its lists, the agents that have synced, and all that a stranger reads from the beginning."""
     played = play(elsewhere(tmp_path, faulty(bus) if bus else reference("topics")), tmp_path, SENDS, points=True)
     assert outcomes(played)["topics.log.73"] == outcome
-    assert bool(told(played)) is (outcome == "fail")
+    assert bool(problems_of(played)) is (outcome == "fail")
 
 
 def test_what_only_a_file_can_tell_says_so(tmp_path: Path) -> None:
     """One point is judged; damage does not apply, and reading on for callers that went needs the tables."""
     played = play(elsewhere(tmp_path, reference("topics")), tmp_path, SENDS, points=True, at=parse("3:kill"), gone=True)
-    assert told(played) == []
+    assert problems_of(played) == []
     outcome_of = outcomes(played)
     assert {row: outcome_of[row] for row in ("topics.log.73", "topics.cursor.49")} == {
         "topics.log.73": "pass",

@@ -38,7 +38,7 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Events]:
     return lambda system: copy.deepcopy(played(system))
 
 
-def found(events: Events, tmp_path: Path) -> set[str]:
+def kinds_of(events: Events, tmp_path: Path) -> set[str]:
     """The kinds of violation in these events, numbered anew."""
     path = tmp_path / "history.jsonl"
     body = events[:-1]
@@ -98,9 +98,9 @@ def test_a_message_that_reads_otherwise_in_one_place_is_altered(
     """The last place of all; nothing else is wrong with most of them."""
     system, shown, change = SHOWN[what]
     history = events(system)
-    assert found(history, tmp_path) == set()
+    assert kinds_of(history, tmp_path) == set()
     shown(history)[-1].update(change)
-    kinds = found(history, tmp_path)
+    kinds = kinds_of(history, tmp_path)
     assert "altered" in kinds
     assert kinds <= {"altered", "chain_broken"}
 
@@ -110,7 +110,7 @@ def test_a_dead_letter_reads_as_it_was_sent(events: Callable[[str], Events], tmp
     history = events("comms")
     letter = rows(history, "dead_letter_queue")[0]
     letter["original_message"] = json.dumps(json.loads(letter["original_message"]) | {"priority": 11})
-    assert found(history, tmp_path) == {"altered"}
+    assert kinds_of(history, tmp_path) == {"altered"}
 
 
 @pytest.mark.parametrize("name", ["hash", "previous", "time_us"])
@@ -121,7 +121,7 @@ def test_a_link_of_the_chain_that_does_not_fit_is_found(
     history = events("timeline")
     row = next(row for row in rows(history, "messages") if row["number"] == 2)
     row[name] = row[name] + 1 if name == "time_us" else "f" * 64
-    assert found(history, tmp_path) == {"chain_broken"}
+    assert kinds_of(history, tmp_path) == {"chain_broken"}
 
 
 def test_a_fork_follows_the_message_it_was_made_at(events: Callable[[str], Events], tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_fork_follows_the_message_it_was_made_at(events: Callable[[str], Event
     history = events("timeline")
     fork = next(row for row in rows(history, "messages") if row["key"]["type"] == "fork" and row["payload"]["at"])
     fork["payload"]["at"] += 1
-    assert "chain_broken" in found(history, tmp_path)
+    assert "chain_broken" in kinds_of(history, tmp_path)
 
 
 def test_other_content_under_a_key_is_not_accepted(events: Callable[[str], Events], tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_other_content_under_a_key_is_not_accepted(events: Callable[[str], Event
     )
     refused.update(type="ok", value=stored | {"duplicate": True})
     del refused["code"]
-    assert found(history, tmp_path) == {"differs"}
+    assert kinds_of(history, tmp_path) == {"differs"}
 
 
 def test_a_worker_gets_what_its_filter_asks_for(events: Callable[[str], Events], tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_worker_gets_what_its_filter_asks_for(events: Callable[[str], Events],
     )
     asked = next(e for e in reversed(history[:at]) if e["type"] == "invoke" and e["process"] == history[at]["process"])
     asked["value"]["filter"]["service"] = "none"
-    assert found(history, tmp_path) == {"channel_not_asked"}
+    assert kinds_of(history, tmp_path) == {"channel_not_asked"}
 
 
 def again(history: Events, *, wall_ms: int, before_ack: bool) -> Events:
@@ -182,8 +182,8 @@ def again(history: Events, *, wall_ms: int, before_ack: bool) -> Events:
 
 def test_two_workers_have_not_one_message_at_once(events: Callable[[str], Events], tmp_path: Path) -> None:
     """Until its time is over, by any clock."""
-    assert found(again(events("timeline"), wall_ms=29_999, before_ack=True), tmp_path) == {"overlap"}
-    assert found(again(events("timeline"), wall_ms=30_000, before_ack=True), tmp_path) == set()
+    assert kinds_of(again(events("timeline"), wall_ms=29_999, before_ack=True), tmp_path) == {"overlap"}
+    assert kinds_of(again(events("timeline"), wall_ms=30_000, before_ack=True), tmp_path) == set()
 
 
 def test_without_the_options_of_its_sessions_nobody_knows_how_long_a_message_is_in_hand(
@@ -192,18 +192,18 @@ def test_without_the_options_of_its_sessions_nobody_knows_how_long_a_message_is_
     """`ack_wait_ms` may have been an hour, or a second."""
     history = again(events("timeline"), wall_ms=29_000, before_ack=True)
     del history[0]["value"]["options"]
-    assert found(history, tmp_path) == set()
+    assert kinds_of(history, tmp_path) == set()
     history[0]["value"]["options"] = {"ack_wait_ms": 1_000}
-    assert found(history, tmp_path) == set()
+    assert kinds_of(history, tmp_path) == set()
 
 
 def test_an_acknowledged_message_never_comes_again(events: Callable[[str], Events], tmp_path: Path) -> None:
     """At no time; except that a server was killed meanwhile (T23)."""
     history = again(events("timeline"), wall_ms=10**6, before_ack=False)
-    assert found(history, tmp_path) == {"claimed_after_done"}
+    assert kinds_of(history, tmp_path) == {"claimed_after_done"}
     place = next(n for n, event in enumerate(history) if event["process"] == 99)
     killed = {**history[place], "type": "nemesis", "op": "kill_server", "process": -1, "value": {}}
-    assert found([*history[:place], killed, *history[place:]], tmp_path) == set()
+    assert kinds_of([*history[:place], killed, *history[place:]], tmp_path) == set()
 
 
 def test_a_completed_message_is_not_shown_again(events: Callable[[str], Events], tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_a_completed_message_is_not_shown_again(events: Callable[[str], Events],
         if event["agent"] == done["agent"] and event["index"] > done["index"]
     )
     later["value"]["messages"] = [shown]
-    assert "shown_after_done" in found(history, tmp_path)
+    assert "shown_after_done" in kinds_of(history, tmp_path)
 
 
 def test_a_full_page_says_whether_more_is_left(events: Callable[[str], Events], tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_full_page_says_whether_more_is_left(events: Callable[[str], Events], 
     history = events("topics")
     for page in answers(history, "sync"):
         page["value"]["has_more"] = False
-    assert found(history, tmp_path) == {"stale"}
+    assert kinds_of(history, tmp_path) == {"stale"}
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_a_lease_runs_for_its_whole_time(events: Callable[[str], Events], tmp_pa
     history = events(system)
     granted = next(event for event in reversed(answers(history, op)) if event.get("lease_until_ms"))
     granted["lease_until_ms"] = granted["value"]["lease_until_ms"] = granted["bus_ms"] + LEASE_MS - 1
-    assert "lease_too_short" in found(history, tmp_path)
+    assert "lease_too_short" in kinds_of(history, tmp_path)
 
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)  # JSON has no others

@@ -78,7 +78,7 @@ class OneKeyForAll(Toy):
         return super().send(agent_id, to, body, key and "the same")
 
 
-def found(bus: type[Toy], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Told]:
+def probed(bus: type[Toy], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Told]:
     """What the probes say, by promise."""
     bus.inboxes, bus.sends = defaultdict(list), 0
     monkeypatch.setattr(sys.modules[__name__], "factory", bus, raising=False)
@@ -89,7 +89,7 @@ def found(bus: type[Toy], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> di
 
 def test_what_is_kept_each_time_is_proposed_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file can be read as it is."""
-    answers_of = found(Toy, tmp_path, monkeypatch)
+    answers_of = probed(Toy, tmp_path, monkeypatch)
     text = "\n".join(page("toy", list(answers_of.values())))
     assert tomllib.loads(text)["promises"] == {
         "ack": True,
@@ -105,16 +105,16 @@ def test_a_promise_that_is_kept_nine_times_in_ten_is_told_as_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not proposed."""
-    answer = found(ForgetsAKey, tmp_path, monkeypatch)["key"]
+    answer = probed(ForgetsAKey, tmp_path, monkeypatch)["key"]
     assert next(answer.lines()).startswith("# key = true")
     assert "9 of 10: a send again with its key" in next(answer.lines())
 
 
 def test_a_probe_whose_control_fails_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An ack that clears the inbox is no ack of one message; one key for all sends is no key."""
-    answer = found(AcksAll, tmp_path, monkeypatch)["ack"]
+    answer = probed(AcksAll, tmp_path, monkeypatch)["ack"]
     assert (answer.times, answer.evidence) == (0, "10 of 10 times a later message was gone, too")
-    answer = found(OneKeyForAll, tmp_path, monkeypatch)["key"]
+    answer = probed(OneKeyForAll, tmp_path, monkeypatch)["key"]
     assert (answer.times, answer.evidence) == (0, "a send with another key is the same message, too")
 
 
@@ -122,13 +122,13 @@ def test_an_ack_that_takes_earlier_messages_along_is_cumulative(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And one that does not is not."""
-    assert found(Cumulative, tmp_path, monkeypatch)["cumulative_ack"].kept == 10
-    assert "cumulative_ack" not in found(Toy, tmp_path, monkeypatch)
+    assert probed(Cumulative, tmp_path, monkeypatch)["cumulative_ack"].kept == 10
+    assert "cumulative_ack" not in probed(Toy, tmp_path, monkeypatch)
 
 
 def test_the_first_call_that_is_not_answered_is_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was seen before stands."""
-    answers_of = found(Dies, tmp_path, monkeypatch)
+    answers_of = probed(Dies, tmp_path, monkeypatch)
     assert list(answers_of)[-1] == "the rest"
     assert "nothing more was asked: ack: LOST: gone" in answers_of["the rest"].evidence
     assert "key" not in answers_of and "consumes" in answers_of

@@ -27,7 +27,7 @@ MANY = Step("many", 0, "publish", {}, "3", times=9)
 STEPS = [Step("open", 0, name="0"), Step("call", 0, "publish", {}, "1"), RACE, MANY]
 
 
-def told(step: Step, *called: Called) -> list[str]:
+def shown_lines(step: Step, *called: Called) -> list[str]:
     """The lines of the steps before a difference at this step of the script, in these calls."""
     history = [([Called("1", 0, "publish", {}, 0, seen=Refusal("BUSY\n", definite=True))], ())]
     program = Program(0, STEPS[: STEPS.index(step) + 1] if step in STEPS else [*STEPS], history=[*history])
@@ -42,21 +42,21 @@ def named(lines: list[str]) -> list[str]:
 
 def test_a_race_is_told_if_the_look_after_it_shows_the_difference() -> None:
     """The calls that raced, not the dump, are what went wrong."""
-    assert named(told(RACE, Called("2.look", 0, "dump", {}, 0))) == ["0", "1", "2"]
-    assert named(told(RACE, Called("2a", 0, "ack", {}, 0), Called("2b", 1, "ack", {}, 0))) == ["0", "1"]
+    assert named(shown_lines(RACE, Called("2.look", 0, "dump", {}, 0))) == ["0", "1", "2"]
+    assert named(shown_lines(RACE, Called("2a", 0, "ack", {}, 0), Called("2b", 1, "ack", {}, 0))) == ["0", "1"]
 
 
 def test_a_call_is_told_if_the_look_after_it_shows_the_difference_and_one_of_many_names_the_many() -> None:
     look = call("hand", "look")
     look.name = "1.look"
-    assert named(told(look, Called("1.look", "hand", "look", {}, 0))) == ["0", "1"]
+    assert named(shown_lines(look, Called("1.look", "hand", "look", {}, 0))) == ["0", "1"]
     ack = Step("call", 0, "publish", {}, "3.7")
-    assert named(told(ack, Called("3.7", 0, "publish", {}, 0))) == ["0", "1", "2", "3"]
+    assert named(shown_lines(ack, Called("3.7", 0, "publish", {}, 0))) == ["0", "1", "2", "3"]
 
 
 def test_a_step_that_was_refused_says_so() -> None:
     """In one line, whatever its code."""
-    lines = told(RACE, Called("2.look", 0, "dump", {}, 0))
+    lines = shown_lines(RACE, Called("2.look", 0, "dump", {}, 0))
     assert [line.endswith("  → refused, BUSY\\n") for line in lines] == [False, True, False]
 
 

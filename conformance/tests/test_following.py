@@ -57,7 +57,7 @@ def answers(draw: st.DrawFn) -> list[tuple[Read, list[Delivered]]]:
     return reads
 
 
-def told(facts: list[Known], before: int, to: tuple[str | None, ...] = ("a", "b", None)) -> Iterator[int]:
+def told_seqs(facts: list[Known], before: int, to: tuple[str | None, ...] = ("a", "b", None)) -> Iterator[int]:
     """Seqs that had been told before this event."""
     for fact in facts:
         if isinstance(fact, Appended) and fact.outcome == "ok" and fact.end < before and fact.addressee in to:
@@ -78,11 +78,11 @@ def test_a_fact_knows_the_greatest_that_was_told_before_it_began(facts: list[Kno
     followed(facts)
     for fact in facts:
         if isinstance(fact, Appended):
-            assert fact.newest == max(told(facts, fact.begin), default=None)
+            assert fact.newest == max(told_seqs(facts, fact.begin), default=None)
             continue
         assert fact.acked == max(acked(facts, fact.reader, fact.begin), default=None)
         if isinstance(fact, Read):
-            assert fact.newest == max(told(facts, fact.begin, (None, fact.reader)), default=None)
+            assert fact.newest == max(told_seqs(facts, fact.begin, (None, fact.reader)), default=None)
 
 
 @given(facts=calls())
@@ -93,7 +93,7 @@ def test_of_what_was_long_ago_it_may_know_more_and_never_less(facts: list[Known]
         followed(facts)
     for fact in facts:
         if isinstance(fact, Appended):
-            assert (fact.newest or 0) >= max(told(facts, fact.begin), default=0)
+            assert (fact.newest or 0) >= max(told_seqs(facts, fact.begin), default=0)
         else:
             assert (fact.acked or 0) >= max(acked(facts, fact.reader, fact.begin), default=0)
 

@@ -76,7 +76,7 @@ def _work(door: Door, is_whole: bool) -> None:
             door.call("send_heartbeat", {"agent_id": agent, "status": "active"})
 
 
-def told(path: Path, capsys: pytest.CaptureFixture[str], now_ms: int = T0_MS + 31_000) -> tuple[int, list[str]]:
+def examined(path: Path, capsys: pytest.CaptureFixture[str], now_ms: int = T0_MS + 31_000) -> tuple[int, list[str]]:
     """Exit code, and the oddities and notes except that about SQLite's version."""
     code = examine(path, now_ms=now_ms)
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
@@ -85,7 +85,7 @@ def told(path: Path, capsys: pytest.CaptureFixture[str], now_ms: int = T0_MS + 3
 
 def test_a_busy_project_has_nothing_odd(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Work under way is no sickness; the dead letter is worth a note."""
-    code, lines = told(project, capsys)
+    code, lines = examined(project, capsys)
     notes = [line for line in lines if "never sent a heartbeat" not in line]
     assert code == 0, lines
     assert len(notes) == 1 and "dead letters: 1 of 'no such tool'" in notes[0]
@@ -93,7 +93,7 @@ def test_a_busy_project_has_nothing_odd(project: Path, capsys: pytest.CaptureFix
 
 def test_the_file_its_folder_and_the_project_are_one(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Any of the three may be named; the tables tell the system."""
-    seen = [told(path, capsys) for path in (project, messages_db(project), messages_db(project).parent)]
+    seen = [examined(path, capsys) for path in (project, messages_db(project), messages_db(project).parent)]
     assert seen[0] == seen[1] == seen[2]
     copy = project / "as the mail brought it.bin"
     copy.write_bytes(messages_db(project).read_bytes())
@@ -103,7 +103,7 @@ def test_the_file_its_folder_and_the_project_are_one(project: Path, capsys: pyte
 
 def test_what_nobody_takes_up_is_stuck(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Half an hour later: a claim whose holder died, and a failure that is due."""
-    code, lines = told(project, capsys, T0_MS + DAY_MS // 48)
+    code, lines = examined(project, capsys, T0_MS + DAY_MS // 48)
     assert code == 1
     for status in ("processing", "failed"):
         (line,) = [line for line in lines if f"stuck in {status}" in line]
@@ -113,7 +113,7 @@ def test_what_nobody_takes_up_is_stuck(project: Path, capsys: pytest.CaptureFixt
 
 def test_what_expired_is_a_note(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A day later all of it is past its TTL: for the clean-up, and not stuck."""
-    code, lines = told(project, capsys, T0_MS + DAY_MS)
+    code, lines = examined(project, capsys, T0_MS + DAY_MS)
     assert code == 0, lines
     assert any("past their TTL and were not cleaned up" in line for line in lines)
 
@@ -206,7 +206,7 @@ def test_each_sickness_is_told(name: str, project: Path, capsys: pytest.CaptureF
     infect, says = SICK[name]
     infect(project)
     before = messages_db(project).read_bytes()
-    code, lines = told(project, capsys)
+    code, lines = examined(project, capsys)
     assert code == 1
     assert any(says in line and line.startswith("  ODD") for line in lines), lines
     assert messages_db(project).read_bytes() == before
@@ -217,11 +217,11 @@ def test_a_broken_page_is_told(project: Path, capsys: pytest.CaptureFixture[str]
     sql("PRAGMA wal_checkpoint(TRUNCATE)")(project)
     path = messages_db(project)
     path.write_bytes(path.read_bytes()[:4096] + b"\xff" * (path.stat().st_size - 4096))
-    code, lines = told(project, capsys)
+    code, lines = examined(project, capsys)
     assert code == 1
     assert any("integrity" in line or "cannot be read" in line for line in lines)
     path.write_text("no database, but long enough that SQLite would read a header of it" * 20)
-    code, lines = told(project, capsys)
+    code, lines = examined(project, capsys)
     assert (code, "cannot be read" in lines[0]) == (1, True)
 
 
@@ -230,7 +230,7 @@ def test_an_empty_bucket_and_one_of_tomorrow_are_notes(project: Path, capsys: py
     create = "CREATE TABLE IF NOT EXISTS token_buckets (agent_id TEXT PRIMARY KEY, tokens REAL, at_us INTEGER);"
     at = (T0_MS + 31_000) * 1_000
     sql(f"{create} INSERT INTO token_buckets VALUES ('dan', 0.4, {at}), ('eve', 0, {at + 10**10})")(project)
-    code, lines = told(project, capsys)
+    code, lines = examined(project, capsys)
     assert code == 0
     assert any("the bucket of dan is empty (0.40 tokens)" in line for line in lines)
     assert any("the bucket of eve was filled 10000 s in the future" in line for line in lines)
@@ -243,7 +243,7 @@ def test_dead_letters_are_counted_by_their_reason(project: Path, capsys: pytest.
         for n in range(20)
     )
     sql(letters)(project)
-    _, lines = told(project, capsys)
+    _, lines = examined(project, capsys)
     reasons = [line for line in lines if "dead letters" in line]
     assert "3 of 'reason 0'" in reasons[0]
     assert "3 more reasons" in reasons[-1]
@@ -253,7 +253,7 @@ def test_the_naive_bus_shows_its_faults(tmp_path: Path, capsys: pytest.CaptureFi
     """The naive bus's store, without an extra table: a dead claimer's message and a failed one are stuck for ever."""
     adapter = Path(__file__).parents[1] / "examples" / "naive_comms" / "adapter.py"
     project = worked_on(f"exec:{sys.executable} {adapter}", tmp_path)
-    code, lines = told(project, capsys, T0_MS + DAY_MS)
+    code, lines = examined(project, capsys, T0_MS + DAY_MS)
     assert code == 1
     for says in (
         "stuck in processing",

@@ -36,7 +36,7 @@ def written(outbox: Path, data: str, name: str = GOOD, mode: int = 0o600) -> Pat
     return path
 
 
-def told(outbox: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+def examined(outbox: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     """The exit code, and the lines of the report."""
     code = examine_folder(outbox.parents[2])
     return code, capsys.readouterr().out
@@ -45,7 +45,7 @@ def told(outbox: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
 def test_a_whole_message_of_its_owner_is_nothing_odd(outbox: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """There need not be a ledger."""
     written(outbox, "TO: bob\n\nhi")
-    assert told(outbox, capsys)[0] == 0
+    assert examined(outbox, capsys)[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_what_an_orchestrator_would_refuse_is_told(
 ) -> None:
     """By its reason."""
     written(outbox, data)
-    code, out = told(outbox, capsys)
+    code, out = examined(outbox, capsys)
     assert code == 1
     assert word in out
 
@@ -75,7 +75,7 @@ def test_names_links_and_permissions_are_told(outbox: Path, capsys: pytest.Captu
     (outbox / "1-0000aaaa.msg").symlink_to("/etc/hostname")
     (outbox / "1-0000bbbb.msg").mkdir()
     (outbox.parents[1] / "root").mkdir(mode=0o700)
-    code, out = told(outbox, capsys)
+    code, out = examined(outbox, capsys)
     assert code == 1
     for words in ("note.msg is not called", "symbolic link", "no regular file", "'root' is no agent's name", "600"):
         assert words in out

@@ -30,7 +30,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store / "timeline.db"
 
 
-def found(path: Path, *changes: str, into: Path, now_ms: int = 0) -> list[str]:
+def findings_of(path: Path, *changes: str, into: Path, now_ms: int = 0) -> list[str]:
     """The findings of all looks at a changed copy."""
     copy = into / "timeline.db"
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as db:
@@ -44,7 +44,7 @@ def found(path: Path, *changes: str, into: Path, now_ms: int = 0) -> list[str]:
 
 
 def test_a_sound_record_has_nothing_odd(written: Path, tmp_path: Path) -> None:
-    assert found(written, into=tmp_path) == []
+    assert findings_of(written, into=tmp_path) == []
 
 
 @pytest.mark.parametrize(
@@ -67,10 +67,10 @@ def test_a_sound_record_has_nothing_odd(written: Path, tmp_path: Path) -> None:
     ],
 )
 def test_each_oddity_is_told(written: Path, tmp_path: Path, change: str, words: str) -> None:
-    findings = found(written, change, into=tmp_path)
+    findings = findings_of(written, change, into=tmp_path)
     assert any(words in text for text in findings), findings
 
 
 def test_overdue_work_is_a_note(written: Path, tmp_path: Path) -> None:
-    (note,) = found(written, into=tmp_path, now_ms=2**45)
+    (note,) = findings_of(written, into=tmp_path, now_ms=2**45)
     assert "1 messages of consumer" in note and "overdue" in note

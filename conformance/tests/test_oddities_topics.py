@@ -56,7 +56,7 @@ def infect(store: Path, statement: str) -> None:
         db.executescript(statement)
 
 
-def told(path: Path, capsys: pytest.CaptureFixture[str], later_ms: int = 0) -> tuple[int, list[str]]:
+def examined(path: Path, capsys: pytest.CaptureFixture[str], later_ms: int = 0) -> tuple[int, list[str]]:
     """Exit code, and the oddities and notes except that about SQLite's version."""
     code = examine(path, now_ms=time.time_ns() // 1_000_000 + later_ms)
     out = capsys.readouterr().out
@@ -66,12 +66,12 @@ def told(path: Path, capsys: pytest.CaptureFixture[str], later_ms: int = 0) -> t
 
 def test_where_two_talked_nothing_is_odd(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The folder or the file, it is the same."""
-    assert told(store, capsys) == told(store / DB_NAME, capsys) == (0, [])
+    assert examined(store, capsys) == examined(store / DB_NAME, capsys) == (0, [])
 
 
 def test_who_has_unread_messages_and_stays_away_is_a_note(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two days later. Alice, who has read all, is not told."""
-    code, lines = told(store, capsys, 2 * DAY_MS)
+    code, lines = examined(store, capsys, 2 * DAY_MS)
     assert code == 0
     (line,) = lines
     assert "bob has 1 unread messages" in line and "(work), and was last there 2 days ago" in line
@@ -106,7 +106,7 @@ def test_each_sickness_is_told(name: str, store: Path, capsys: pytest.CaptureFix
     statement, says = SICK[name]
     infect(store, statement)
     before = (store / DB_NAME).read_bytes()
-    code, lines = told(store, capsys)
+    code, lines = examined(store, capsys)
     assert code == 1
     assert any(says in line and line.startswith("  ODD") for line in lines), lines
     assert (store / DB_NAME).read_bytes() == before
@@ -122,7 +122,7 @@ def test_what_a_table_without_its_unique_keys_lets_in_is_told(store: Path, capsy
         INSERT INTO messages (message_id, {columns}) SELECT 'twin', {columns} FROM messages WHERE seq = 3;
         """,
     )
-    _, lines = told(store, capsys)
+    _, lines = examined(store, capsys)
     for says in (
         "nothing keeps (topic_id, seq) of messages unique",
         "nothing keeps (topic_id, sender, client_message_id) of messages unique",
@@ -150,6 +150,6 @@ def test_what_may_be_right_is_a_note(name: str, store: Path, capsys: pytest.Capt
     """Exit 0."""
     statement, says = NOTES[name]
     infect(store, statement)
-    code, lines = told(store, capsys)
+    code, lines = examined(store, capsys)
     assert code == 0
     assert any(says in line and line.startswith("  note") for line in lines), lines

@@ -75,7 +75,7 @@ def fits(kind: Any, value: Any) -> bool:
     return type(value) is shape or (shape is float and type(value) is int)
 
 
-def said(model: type[BaseModel], params: Any, at: str) -> Iterator[str]:
+def sayings(model: type[BaseModel], params: Any, at: str) -> Iterator[str]:
     """The members of a model that a call says, and how."""
     if type(params) is not dict:
         return
@@ -95,7 +95,7 @@ def said(model: type[BaseModel], params: Any, at: str) -> Iterator[str]:
             elif typing.get_origin(kind) is list and type(value) is dict:
                 inner, values = typing.get_args(kind)[0], [value.get("of")]
             if isinstance(inner, type) and issubclass(inner, BaseModel):
-                yield from (saying for each in values for saying in said(inner, each, place))
+                yield from (saying for each in values for saying in sayings(inner, each, place))
 
 
 def calls(steps: list[Step]) -> Iterator[Step]:
@@ -113,7 +113,7 @@ def test_each_parameter_of_the_protocol_is_said_in_every_way(system: str) -> Non
     for steps in corpus.scripts(system).values():
         for step in calls(steps):
             if step.method in methods and step.at != "hand":
-                heard |= {step.method, *said(methods[step.method], step.params, step.method)}
+                heard |= {step.method, *sayings(methods[step.method], step.params, step.method)}
     expected = {saying for name, model in methods.items() for saying in (name, *wanted(model, name))}
     if system in PROMISES_NO_TYPES:
         expected = {saying for saying in expected if not saying.endswith((" wrong", " null"))}

@@ -72,7 +72,7 @@ def refuse_missing(database: Path, arguments: Any) -> None:
         raise NotFound(f"there is no {str(database)!a:.300}")
 
 
-def said(**values: Any) -> dict[str, Any]:
+def given(**values: Any) -> dict[str, Any]:
     """The options that were given; the bus knows its own defaults."""
     return {name: value for name, value in values.items() if value is not None}
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from refbus.cli.common import PAYLOAD_HELP, Commands, a_path, made, print_all, print_one, read_json, said
+from refbus.cli.common import PAYLOAD_HELP, Commands, a_path, given, made, print_all, print_one, read_json
 from refbus.comms.bus import CommsBus
 from refbus.comms.log import Sent
 from refbus.comms.presence import STATUSES
@@ -106,19 +106,19 @@ def _envelope(arguments: Any) -> dict[str, Any]:
         "to_agent": arguments.to,
         "message_type": arguments.type,
         "payload": read_json("payload", arguments.payload),
-        **said(channel=arguments.channel, priority=arguments.priority),
+        **given(channel=arguments.channel, priority=arguments.priority),
     }
 
 
 def _send(bus: CommsBus, arguments: Any) -> None:
-    message = _envelope(arguments) | said(message_id=arguments.id, correlation_id=arguments.correlation_id)
+    message = _envelope(arguments) | given(message_id=arguments.id, correlation_id=arguments.correlation_id)
     if arguments.ttl is not None:
         message["ttl_seconds"] = None if arguments.ttl == "none" else arguments.ttl
     print_one(bus.send_with_retry(arguments.attempts, **message))
 
 
 def _request(bus: CommsBus, arguments: Any) -> None:
-    print_one(bus.request(**_envelope(arguments), **said(timeout_seconds=arguments.wait))["response"])
+    print_one(bus.request(**_envelope(arguments), **given(timeout_seconds=arguments.wait))["response"])
 
 
 def _respond(bus: CommsBus, arguments: Any) -> None:
@@ -237,12 +237,12 @@ def _vote_initiate(bus: CommsBus, arguments: Any) -> None:
 
 
 def _vote_cast(bus: CommsBus, arguments: Any) -> None:
-    payload = {"vote_id": arguments.id, "option": arguments.option, **said(reasoning=arguments.reasoning)}
+    payload = {"vote_id": arguments.id, "option": arguments.option, **given(reasoning=arguments.reasoning)}
     print_one(_announce(bus, arguments, "vote.cast", payload))
 
 
 def _announce(bus: CommsBus, arguments: Any, message_type: str, payload: dict[str, Any]) -> Sent:
-    return bus.send_message(arguments.agent, None, message_type, payload, **said(channel=arguments.channel))
+    return bus.send_message(arguments.agent, None, message_type, payload, **given(channel=arguments.channel))
 
 
 def _vote_tally(bus: CommsBus, arguments: Any) -> None:
@@ -259,7 +259,7 @@ def _add_artifacts(commands: Commands) -> None:
 
 def _artifact_put(bus: CommsBus, arguments: Any) -> None:
     content = read_json("content", arguments.content)
-    print_one(bus.write_artifact(arguments.agent, arguments.task, content, **said(name=arguments.name)))
+    print_one(bus.write_artifact(arguments.agent, arguments.task, content, **given(name=arguments.name)))
 
 
 def _artifact_get(bus: CommsBus, arguments: Any) -> None:

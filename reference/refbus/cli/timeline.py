@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from refbus.cli.common import PAYLOAD_HELP, Commands, a_path, made, print_all, print_one, read_json, said
+from refbus.cli.common import PAYLOAD_HELP, Commands, a_path, given, made, print_all, print_one, read_json
 from refbus.kernel import jsontext
 from refbus.kernel.errors import InvalidArgument
 from refbus.timeline import config, graph
@@ -45,10 +45,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def open_bus(arguments: Any) -> TimelineBus:
     """The bus in the folder that is meant."""
-    queue = said(backend=arguments.backend, nats_url=arguments.nats_url, nats_creds=arguments.nats_creds)
+    queue = given(backend=arguments.backend, nats_url=arguments.nats_url, nats_creds=arguments.nats_creds)
     is_file = config.load(arguments.store, **queue).backend == "sqlite"
     folder = made(arguments.store, arguments.store / DB_NAME if is_file else arguments.store, arguments)
-    return TimelineBus(folder, synchronous=arguments.synchronous, **queue, **said(ack_wait_ms=arguments.ack_wait_ms))
+    return TimelineBus(folder, synchronous=arguments.synchronous, **queue, **given(ack_wait_ms=arguments.ack_wait_ms))
 
 
 def add_commands(commands: Commands) -> None:
@@ -260,7 +260,7 @@ def _log(bus: TimelineBus, arguments: Any) -> None:
         for line in graph.lines(whole["timelines"], whole["messages"]):
             print(line)
         return
-    limit = said(limit=arguments.limit)
+    limit = given(limit=arguments.limit)
     print_all(list(bus.log(arguments.timeline, arguments.submission, arguments.after, **limit)["messages"]))
 
 

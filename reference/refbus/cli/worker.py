@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from refbus.cli.common import PAYLOAD_HELP, Commands, a_path, made, print_all, print_one, read_json, said
+from refbus.cli.common import PAYLOAD_HELP, Commands, a_path, given, made, print_all, print_one, read_json
 from refbus.cli.hold import hold
 from refbus.kernel import process
 from refbus.kernel.errors import InvalidArgument
@@ -53,7 +53,7 @@ def open_bus(arguments: Any) -> WorkerBus:
         signing_key=keys[0] if keys else None,
         verifying_keys=keys[1:],
         synchronous=arguments.synchronous,
-        **said(lease_ms=arguments.lease_ms, unread_max=arguments.unread_max, deliveries_max=arguments.deliveries_max),
+        **given(lease_ms=arguments.lease_ms, unread_max=arguments.unread_max, deliveries_max=arguments.deliveries_max),
     )
 
 
@@ -138,7 +138,7 @@ def _add_views(commands: Commands) -> None:
 
 
 def _publish(bus: WorkerBus, arguments: Any) -> None:
-    message = said(
+    message = given(
         id=arguments.id,
         to=arguments.to,
         type=arguments.type,

@@ -70,7 +70,7 @@ def eventually(is_so: Callable[[], bool]) -> bool:
     return True
 
 
-def said(agents: Agents, name: str) -> list[str]:
+def noted(agents: Agents, name: str) -> list[str]:
     """The lines that the program wrote down."""
     eventually((agents.root / "tmp" / "ready").exists)
     return (agents.root / "tmp" / name).read_text().rstrip("\0\n").split("\0")
@@ -85,9 +85,9 @@ def test_a_process_is_started_as_it_was_allowed(relay: RelayBus, agents: Agents,
     assert ask(agents, relay, body) is None
     status, pid = agent(relay, "w")
     assert status == "active" and pid is not None and os.getsid(pid) == pid == os.getpgid(pid)
-    assert said(agents, "argv") == ["--fixed", "do $(touch /x)\nnow; and 'here'"]
-    assert said(agents, "cwd") == [str(inner)]
-    environment = dict(item.split("=", 1) for item in said(agents, "env"))
+    assert noted(agents, "argv") == ["--fixed", "do $(touch /x)\nnow; and 'here'"]
+    assert noted(agents, "cwd") == [str(inner)]
+    environment = dict(item.split("=", 1) for item in noted(agents, "env"))
     expected = {"AGENT_RELAY_NAME": "w", "AGENT_RELAY_DIR": str(agents.root), "MODE": "a b", "KEY2": "x=y"}
     assert environment.items() >= expected.items()
     meta = json.loads((agents.root / "agents" / "w" / "meta.json").read_bytes())
@@ -103,7 +103,7 @@ def test_a_process_is_started_as_it_was_allowed(relay: RelayBus, agents: Agents,
 def test_a_release_ends_all_that_was_started(relay: RelayBus, agents: Agents, mode: str) -> None:
     """Even one that has left the group, and one that does not listen; then only a spawn brings the agent back."""
     assert ask(agents, relay, f"NAME: w\nCLI: prog\nENV: MODE={mode}") is None
-    said(agents, "env")
+    noted(agents, "env")
     before = started(agents.root)
     assert len(before) >= 2
     assert ask(agents, relay, "NAME: w\nREASON: done", "release") is None
@@ -170,7 +170,7 @@ def test_headers_serve_where_the_body_does_not(relay: RelayBus, agents: Agents) 
 def test_an_agent_whose_process_ends_is_terminated(relay: RelayBus, agents: Agents) -> None:
     """Noticed by the next pass; everything that it left behind is ended."""
     assert ask(agents, relay, "NAME: w\nCLI: prog") is None
-    said(agents, "env")
+    noted(agents, "env")
     _, pid = agent(relay, "w")
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
@@ -189,7 +189,7 @@ def test_a_live_process_never_times_out(open_relay: OpenRelay, relay: RelayBus, 
 def test_a_clean_end_leaves_no_process(relay: RelayBus, agents: Agents, open_relay: OpenRelay) -> None:
     """Nothing outlives close; the ledger says so."""
     assert ask(agents, relay, "NAME: w\nCLI: prog") is None
-    said(agents, "env")
+    noted(agents, "env")
     again = open_relay()  # closes the first
     assert started(agents.root) == []
     assert agent(again, "w") == ("terminated", None)
@@ -227,7 +227,7 @@ def test_a_restored_ledger_knows_the_processes_that_run(
     """Those that were started after the backup, too: they are ended with all others."""
     relay.backup(str(tmp_path / "copy.db"))
     assert ask(agents, relay, "NAME: w\nCLI: prog") is None
-    said(agents, "env")
+    noted(agents, "env")
     relay.restore(str(tmp_path / "copy.db"))
     assert agent(relay, "w")[0] == "active"
     open_relay()  # closes the first

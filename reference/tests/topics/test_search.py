@@ -17,7 +17,7 @@ Join = Callable[..., Any]
 OpenSession = Callable[..., TopicsBus]
 
 
-def found(bus: TopicsBus, query: str, **arguments: Any) -> list[int]:
+def seqs_of(bus: TopicsBus, query: str, **arguments: Any) -> list[int]:
     """The seqs of the matches, the best first."""
     return [result["seq"] for result in bus.messages_search(query, **arguments)["results"]]
 
@@ -30,11 +30,11 @@ def test_it_finds_words_in_any_topic_without_joining(join: Join, open_session: O
     other = alice.bus.topic_create(name="other")["topic_id"]
     alice.bus.topic_join("alice", other)
     alice.bus.sync(other, [{"content_markdown": "the CAFÉ of the others"}], wait_seconds=0)
-    assert sorted(found(stranger, "café", mode="fts")) == [1, 1, 3]
-    assert found(stranger, "cafe the", mode="fts", topic_id=other) == [1]
-    assert found(stranger, "cafe again", mode="fts") == [3]
-    assert found(stranger, "absent", mode="fts") == []
-    assert len(found(stranger, "café", mode="fts", limit=2)) == 2
+    assert sorted(seqs_of(stranger, "café", mode="fts")) == [1, 1, 3]
+    assert seqs_of(stranger, "cafe the", mode="fts", topic_id=other) == [1]
+    assert seqs_of(stranger, "cafe again", mode="fts") == [3]
+    assert seqs_of(stranger, "absent", mode="fts") == []
+    assert len(seqs_of(stranger, "café", mode="fts", limit=2)) == 2
 
 
 def test_a_result_says_where_it_is_from(join: Join) -> None:
@@ -79,14 +79,14 @@ def test_there_is_no_query_syntax(join: Join, query: str, seqs: list[int]) -> No
     alice = join("alice")
     alice.sync("a b x")
     alice.sync("none but \N{THINKING FACE} \N{BITCOIN SIGN} \N{PARTY POPPER}")
-    assert found(alice.bus, query, mode="fts") == seqs
+    assert seqs_of(alice.bus, query, mode="fts") == seqs
 
 
 def test_a_word_is_looked_for_once(join: Join) -> None:
     """However often it is asked for: FTS5 would take minutes for each phrase at each place."""
     alice = join("alice")
     alice.sync(" ".join(["a"] * 400))
-    assert found(alice.bus, " ".join(["a", "A"] * 200), mode="fts") == [1]
+    assert seqs_of(alice.bus, " ".join(["a", "A"] * 200), mode="fts") == [1]
 
 
 def test_words_that_only_unicode_calls_alike_are_two(join: Join) -> None:
@@ -94,7 +94,7 @@ def test_words_that_only_unicode_calls_alike_are_two(join: Join) -> None:
     alice = join("alice")
     alice.sync("strasse")
     alice.sync("strasse stra\N{LATIN SMALL LETTER SHARP S}e")
-    assert found(alice.bus, "stra\N{LATIN SMALL LETTER SHARP S}e strasse", mode="fts") == [2]
+    assert seqs_of(alice.bus, "stra\N{LATIN SMALL LETTER SHARP S}e strasse", mode="fts") == [2]
 
 
 def test_without_a_model_hybrid_says_that_it_searched_words_alone(join: Join) -> None:
@@ -112,14 +112,14 @@ def test_meaning_finds_what_words_do_not(join: Join) -> None:
     """Semantic alone, and hybrid, which prefers what both find."""
     alice = join("alice", embedder=HashEmbedder())
     alice.sync("the migration of tables", "lunch", "we migrate tables", "x " * PASSAGE_CHARS + "\n\nmigrated")
-    assert found(alice.bus, "migrate", mode="fts") == [3]
-    assert found(alice.bus, "migrate", mode="semantic") == [3, 4, 1]
-    assert found(alice.bus, "migrate") == [3, 4, 1]
+    assert seqs_of(alice.bus, "migrate", mode="fts") == [3]
+    assert seqs_of(alice.bus, "migrate", mode="semantic") == [3, 4, 1]
+    assert seqs_of(alice.bus, "migrate") == [3, 4, 1]
     reply = alice.bus.messages_search("migrated", mode="semantic", model="hash-256", limit=1)
     assert reply["results"][0]["snippet"] == "migrated"
     assert reply["results"][0]["semantic_score"] > 0.4 and "warnings" not in reply
     alice.sync("migrations")
-    assert 5 in found(alice.bus, "migrate")
+    assert 5 in seqs_of(alice.bus, "migrate")
 
 
 def test_a_real_model_is_loaded_from_its_folder(join: Join, tmp_path: Path) -> None:
@@ -138,8 +138,8 @@ def test_a_real_model_is_loaded_from_its_folder(join: Join, tmp_path: Path) -> N
     reply = alice.bus.messages_search("car", mode="semantic", limit=1)
     assert [result["seq"] for result in reply["results"]] == [1] and "warnings" not in reply
     assert reply["results"][0]["semantic_score"] > 0.9
-    assert found(alice.bus, "car", mode="fts") == []
-    assert found(alice.bus, "car", model=str(tmp_path / "tiny"))[0] == 1
+    assert seqs_of(alice.bus, "car", mode="fts") == []
+    assert seqs_of(alice.bus, "car", model=str(tmp_path / "tiny"))[0] == 1
 
 
 @pytest.mark.parametrize("name", ["BAAI/bge-small-en-v1.5", "/"])
@@ -155,7 +155,7 @@ def test_it_finds_what_strangers_wrote_and_not_what_is_gone(join: Join, tmp_path
     """The index follows the messages."""
     alice = join("alice", embedder=HashEmbedder())
     alice.sync("needle one", "needle two")
-    assert sorted(found(alice.bus, "needle")) == [1, 2]
+    assert sorted(seqs_of(alice.bus, "needle")) == [1, 2]
     with sqlite3.connect(tmp_path / "bus.sqlite") as file:
         file.execute("DELETE FROM messages WHERE seq = 1")
         file.execute(
@@ -163,7 +163,7 @@ def test_it_finds_what_strangers_wrote_and_not_what_is_gone(join: Join, tmp_path
             (alice.topic_id,),
         )
     file.close()
-    assert sorted(found(alice.bus, "needle")) == [2, 3]
+    assert sorted(seqs_of(alice.bus, "needle")) == [2, 3]
 
 
 def test_a_body_is_searched_and_shown_beyond_a_nul(join: Join) -> None:

@@ -34,7 +34,7 @@ def synced(*received: dict[str, Any]) -> str:
     return text.of("sync", reply | {"received": received})
 
 
-def told(shown: str) -> list[str]:
+def own_lines(shown: str) -> list[str]:
     """The lines of a text that are the server's own."""
     return [line for line in shown.splitlines() if not line.startswith("> ")]
 
@@ -42,18 +42,18 @@ def told(shown: str) -> list[str]:
 @given(bodies)
 def test_every_line_of_a_body_is_quoted(body: str) -> None:
     """In a sync, a search and the reason of a close, wherever a reader may see the end of a line."""
-    assert told(synced(message(body))) == told(synced(message("x")))
+    assert own_lines(synced(message(body))) == own_lines(synced(message("x")))
     hit = message(body, topic_id="t", topic_name="lane", snippet=body)
     for result in (hit, {key: value for key, value in hit.items() if key != "content_markdown"}):
-        assert len(told(text.of("messages_search", {"count": 1, "mode": "fts", "results": [result]}))) == 2
+        assert len(own_lines(text.of("messages_search", {"count": 1, "mode": "fts", "results": [result]}))) == 2
     closed = {"topic_id": "t", "closed_at": 1.0, "close_reason": body}
-    assert told(text.of("topic_close", closed)) == ["Topic t is closed since 1970-01-01 00:00:01 UTC. reason:"]
+    assert own_lines(text.of("topic_close", closed)) == ["Topic t is closed since 1970-01-01 00:00:01 UTC. reason:"]
 
 
 @given(names)
 def test_a_name_stays_on_its_line_and_cannot_end_its_place(name: str) -> None:
     """Also one that a server without our rules has stored."""
-    (_, _, header) = told(synced(message("x", name, message_type=name)))
+    (_, _, header) = own_lines(synced(message("x", name, message_type=name)))
     assert header.isprintable() and header.count(" id=") == 1
     assert header.startswith("[1] ") and header.endswith(") id=0")
     topic = text.of("topic_resolve", {"name": name, "topic_id": "t", "status": "open"})

@@ -17,7 +17,7 @@ from refbus.worker.tail import Tail
 OpenBus = Callable[..., WorkerBus]
 
 
-def found(bus: WorkerBus, query: str, **params: Any) -> list[int]:
+def seqs(bus: WorkerBus, query: str, **params: Any) -> list[int]:
     """The seqs of the messages found."""
     return [message["seq"] for message in bus.search(query, **params)["messages"]]
 
@@ -28,13 +28,13 @@ def test_it_finds_words_of_types_and_payloads(bus: WorkerBus) -> None:
     bus.publish("alice", {"type": "note", "payload": ["nested", {"deep": ["word", 42, None, True]}]})
     bus.publish("alice", {"type": "note", "payload": "long " * 2000 + "needle"})
     bus.publish("alice", {"type": "note"})
-    assert found(bus, "café") == found(bus, "CAFÉ lait") == found(bus, "branch auth") == [1]
-    assert found(bus, "nested 42") == [2]
-    assert found(bus, "needle") == [3]
-    assert found(bus, "note") == [1, 2, 3, 4]
-    assert found(bus, "note", limit=2) == [1, 2]
-    assert found(bus, "note", limit=0) == []
-    assert found(bus, "absent") == []
+    assert seqs(bus, "café") == seqs(bus, "CAFÉ lait") == seqs(bus, "branch auth") == [1]
+    assert seqs(bus, "nested 42") == [2]
+    assert seqs(bus, "needle") == [3]
+    assert seqs(bus, "note") == [1, 2, 3, 4]
+    assert seqs(bus, "note", limit=2) == [1, 2]
+    assert seqs(bus, "note", limit=0) == []
+    assert seqs(bus, "absent") == []
     assert bus.search("needle")["messages"][0]["payload"].endswith("needle")
 
 
@@ -46,7 +46,7 @@ def test_what_the_disk_does_not_give_is_found_when_it_does(bus: WorkerBus, monke
         sick.setattr("refbus.kernel.blob.read_whole", _io_error)
         with pytest.raises(IoError):
             bus.search("needle")
-    assert found(bus, "needle") == [1, 2]
+    assert seqs(bus, "needle") == [1, 2]
 
 
 def _io_error(*_: object) -> bytes:
@@ -59,13 +59,13 @@ def _io_error(*_: object) -> bytes:
 def test_there_is_no_query_syntax(bus: WorkerBus, query: str) -> None:
     """A word is a word."""
     bus.publish("alice", {"type": "t", "payload": "a b x"})
-    assert found(bus, query) == []
+    assert seqs(bus, query) == []
 
 
 def test_quotes_in_words_are_words(bus: WorkerBus) -> None:
     """And found."""
     bus.publish("alice", {"type": "t", "payload": 'say "hello" OR go'})
-    assert found(bus, '"hello" or') == [1]
+    assert seqs(bus, '"hello" or') == [1]
 
 
 @pytest.mark.parametrize("query", ["", None, 5, "a\0b", "\ud800", "x" * 2000])
@@ -78,7 +78,7 @@ def test_bad_queries_are_refused(bus: WorkerBus, query: Any) -> None:
 def test_it_finds_what_strangers_wrote_and_what_is_archived(bus: WorkerBus) -> None:
     """The index is brought up to date by the search itself."""
     bus.publish("alice", {"type": "t", "payload": "first"})
-    assert found(bus, "first") == [1]
+    assert seqs(bus, "first") == [1]
     stranger = sqlite3.connect(bus.folder / "bus.db")
     stranger.executemany(
         "INSERT INTO messages (id, ts_ms, from_agent, type, payload, payload_ref) VALUES (?, 1, 'nim', 'odd', ?, ?)",
@@ -93,13 +93,13 @@ def test_it_finds_what_strangers_wrote_and_what_is_archived(bus: WorkerBus) -> N
     bus.publish("alice", {"type": "t", "payload": "third"})
     bus.ack("bob", 2)
     bus.archive()
-    assert found(bus, "first") == [1]
-    assert found(bus, "second") == [2, 3]
-    assert found(bus, "odd") == [2, 3, 4, 5]
-    assert found(bus, "half") == [6]
+    assert seqs(bus, "first") == [1]
+    assert seqs(bus, "second") == [2, 3]
+    assert seqs(bus, "odd") == [2, 3, 4, 5]
+    assert seqs(bus, "half") == [6]
     bus.ack("bob", 7)
     bus.archive()
-    assert found(bus, "third") == [7]
+    assert seqs(bus, "third") == [7]
 
 
 def test_what_another_program_deleted_does_not_count_towards_the_limit(bus: WorkerBus) -> None:
@@ -129,7 +129,7 @@ def test_two_searchers_index_once(open_bus: OpenBus) -> None:
     """The second finds the work done."""
     first, two = open_bus(), open_bus()
     first.publish("alice", {"type": "t", "payload": "word"})
-    assert found(first, "word") == found(two, "word") == [1]
+    assert seqs(first, "word") == seqs(two, "word") == [1]
     assert first.db.row("SELECT count(*) FROM search_index")[0] == 1
 
 
@@ -154,13 +154,13 @@ def test_long_logs_are_indexed_and_archived_in_parts(bus: WorkerBus, monkeypatch
     monkeypatch.setattr("refbus.worker.archive.ROWS_AT_ONCE", 3)
     monkeypatch.setattr("refbus.worker.search.ROWS_AT_ONCE", 3)
     bus.publish_many("alice", [{"type": "t", "payload": "word", "to": ("bob", "ghost")[n % 2]} for n in range(20)])
-    assert found(bus, "word") == list(range(1, 21))
+    assert seqs(bus, "word") == list(range(1, 21))
     bus.ack("bob", 18)
     assert bus.archive() == {"archived": 9, "below_seq": 18}
     assert [row["seq"] for row in bus.dump()["archived"]] == list(range(1, 19, 2))
-    assert found(bus, "word") == list(range(1, 21))
+    assert seqs(bus, "word") == list(range(1, 21))
     bus.publish_many("alice", [{"type": "t", "payload": "word"}] * 3)
-    assert found(bus, "word") == list(range(1, 24))
+    assert seqs(bus, "word") == list(range(1, 24))
 
 
 def test_who_acknowledges_nothing_yet_is_waited_for(bus: WorkerBus) -> None:
