@@ -92,7 +92,7 @@ class Lanes(Generic[T]):
         pipe.close()
 
     def _end(self, why: str) -> None:
-        """Each that is under way ends as by Ctrl-C, which only this process has heard."""
+        """Each part that is under way ends as by Ctrl-C, which only this process has heard."""
         if not self.why:
             self.why = why
             self._interrupt()

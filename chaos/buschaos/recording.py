@@ -89,7 +89,7 @@ class Recording:
         return Played(self._base, tape, self._marks, doubt)
 
     def _end(self, session: Session, child: WatchedChild, watch: Watch) -> None:
-        """The last one to leave moves the log into the database."""
+        """The last process to leave moves the log into the database."""
         if session.door.serves_many:
             session.door.call("close", {})
             self._mark("close", "log", watch)

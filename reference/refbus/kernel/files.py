@@ -55,7 +55,7 @@ def write_all(fd: int, data: bytes) -> None:
 def read_whole(path: Path, bytes_max: int) -> bytes:
     """The content of a regular file that somebody may have put there: looked at before it is read.
 
-    Raises BLOB_CORRUPT for one that is larger, or no file, and OSError, also where the last part is a link.
+    Raises BLOB_CORRUPT for a larger file, or for what is no file, and OSError, also where the last part is a link.
     """
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     try:

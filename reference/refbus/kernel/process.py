@@ -32,7 +32,7 @@ def find(pid: int) -> Process | None:
 
 
 def living() -> Iterator[Process]:
-    """All that can be seen."""
+    """All processes that can be seen."""
     for name in os.listdir("/proc"):
         if name.isdigit() and (process := find(int(name))) is not None:
             yield process

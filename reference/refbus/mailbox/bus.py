@@ -239,7 +239,7 @@ class MailboxBus(Face):
             return {"messages": [_shown(row) for row in rows]}
 
     def ack(self, agent_id: str, ids: Sequence[str]) -> dict[str, Any]:
-        """These are done, for this agent alone; with `cumulative_ack` all before them, too."""
+        """These messages are done, for this agent alone; with `cumulative_ack` all before them, too."""
         limits.name("agent_id", agent_id)
         each = [{"reader": agent_id, "id": limits.text("id", id_)} for id_ in ids]
         same = "<=" if "cumulative_ack" in self.FEATURES else "="
@@ -319,11 +319,11 @@ class MailboxBus(Face):
         return {"job": {"id": id_, "body": body, "attempt": taken + 1, "receipt": f"{id_}:{taken + 1}"}}
 
     def done(self, agent_id: str, queue: str, id: str, receipt: str) -> dict[str, Any]:
-        """It never comes again. Raises NOT_HELD."""
+        """The job never comes again. Raises NOT_HELD."""
         return self._settled(agent_id, queue, id, receipt, "done = 1")
 
     def back(self, agent_id: str, queue: str, id: str, receipt: str) -> dict[str, Any]:
-        """It waits again, at once. Raises NOT_HELD."""
+        """The job waits again, at once. Raises NOT_HELD."""
         return self._settled(agent_id, queue, id, receipt, "until_ms = 0")
 
     def _settled(self, agent_id: str, queue: str, id_: str, receipt: str, change: str) -> dict[str, Any]:

@@ -208,5 +208,5 @@ def begin(tx: Transaction, kind: str, payload: dict[str, Any]) -> int:
 
 
 def end(tx: Transaction, operation: int) -> None:
-    """It is over, one way or the other."""
+    """The operation is over, one way or the other."""
     tx.execute("UPDATE pending_operations SET completed_at = ? WHERE id = ?", (tx.now_ms, operation))

@@ -111,7 +111,7 @@ def due(tx: Transaction, after: int, retry_ms: int, at_most: int) -> list[Row]:
 
 
 def claim(tx: Transaction, rows: Iterable[Row]) -> list[Row]:
-    """Those of them that are still pending: from here on nobody else processes them."""
+    """The rows that are still pending: from here on nobody else processes them."""
     return [
         row
         for row in rows
@@ -127,7 +127,7 @@ def unclaim(tx: Transaction, id_: int) -> None:
 
 
 def complete(tx: Transaction, id_: int) -> None:
-    """It is done."""
+    """The message is done."""
     tx.execute(
         "UPDATE messages SET status = 'completed', processed_at = ? WHERE id = ? AND status = 'processing'",
         (tx.now_ms, id_),
@@ -135,12 +135,12 @@ def complete(tx: Transaction, id_: int) -> None:
 
 
 def archive(tx: Transaction, id_: int) -> None:
-    """Its file is in the archive."""
+    """The message's file is in the archive."""
     tx.execute("UPDATE messages SET status = 'archived' WHERE id = ? AND status = 'completed'", (id_,))
 
 
 def fail(tx: Transaction, row: Row, error: str) -> None:
-    """It will not be tried again."""
+    """The message will not be tried again."""
     tx.execute(
         "UPDATE messages SET status = 'failed', retry_count = ?, last_error = ?, processed_at = ? WHERE id = ?",
         (row.retry_count + 1, error, tx.now_ms, row.id),
@@ -148,7 +148,7 @@ def fail(tx: Transaction, row: Row, error: str) -> None:
 
 
 def retry(tx: Transaction, row: Row, error: str) -> None:
-    """It will be tried again, later each time."""
+    """The message will be tried again, later each time."""
     tx.execute(
         "UPDATE messages SET status = 'pending', retry_count = ?, last_error = ?, processed_at = ? WHERE id = ?",
         (row.retry_count + 1, error, tx.now_ms, row.id),

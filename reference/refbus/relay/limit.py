@@ -33,11 +33,11 @@ class Rate:
         return max(0, self._store.config.rate_per_min - int(taken))
 
     def news(self, limited: set[str]) -> set[str]:
-        """Those of this pass's limited agents that were not in the last pass."""
+        """The agents that are limited in this pass and were not in the last."""
         return limited - self._limited
 
     def told(self, limited: set[str]) -> None:
-        """They are in the audit log, or nobody waits any more. Not said earlier: the transaction may have failed."""
+        """The agents are in the audit log, or nobody waits any more. Not earlier: the transaction may have failed."""
         self._limited = limited
 
     def tell(self, tx: Transaction, agents: set[str]) -> None:

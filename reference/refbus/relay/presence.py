@@ -108,7 +108,7 @@ class Presence:
         return [name for (name,) in rows]
 
     def _folders(self) -> tuple[list[str], list[Refusal]]:
-        """Agents by name, and the things among them that are none."""
+        """Agents by name, and what lies among them and is no agent."""
         present: list[str] = []
         refusals: list[Refusal] = []
         with tree.folder(self._store.root, tree.AGENTS) as fd, os.scandir(fd) as entries:
@@ -130,7 +130,7 @@ class Presence:
         return sorted(present), refusals
 
     def _obstacles(self, name: str) -> list[Refusal]:
-        """The first of its folders that is no folder."""
+        """The first of the agent's folders that is no folder."""
         below: list[str] = []
         for part in (tree.OUTBOX, tree.PENDING):
             obstacle = self._obstacle(name, *below, part)

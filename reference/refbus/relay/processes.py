@@ -86,13 +86,13 @@ class Started:
 
 
 class Processes:
-    """Those that live, and their ends."""
+    """The processes that live, and their ends."""
 
     def __init__(self) -> None:
         self._children: dict[int, subprocess.Popen[bytes]] = {}
 
     def keep(self, started: Started) -> None:
-        """It is a child of this process, which must be told of its end."""
+        """The agent is a child of this process, which must be told of its end."""
         self._children[started.target.pid] = started.process
 
     def is_alive(self, target: Target) -> bool:
@@ -126,7 +126,7 @@ class Processes:
 
 
 def members(targets: list[Target]) -> list[int]:
-    """All that they have started: by the token, wherever it went, and by their groups, whatever it forgot."""
+    """All processes that the targets started: by the token, wherever they went, and by their groups."""
     tokens = {target.token for target in targets}
     # A group outlives its leader, and its number is not used again before the group is empty.
     groups = {target.pid for target in targets if target.pid and (process.find(target.pid) is None or _is_same(target))}

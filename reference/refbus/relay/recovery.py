@@ -107,7 +107,7 @@ class Recovery:
         return [Row.of(row) for row in rows]
 
     def _stat(self, row: Row) -> Stat | None:
-        """The stat of its file; None if that is gone. If nobody can say, it is as it was."""
+        """The stat of the row's file; None if the file is gone. If nobody can say, it is as it was."""
         try:
             status = os.lstat(self._store.root / row.path)
         except OSError as error:

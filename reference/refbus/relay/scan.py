@@ -243,7 +243,7 @@ class Scanner:
         return {id_ for (id_,) in rows}
 
     def _judged(self, file: Found, outbox: int) -> tuple[int, Entry] | None:
-        """Its priority and its row; None: not yet."""
+        """The file's priority and its row; None: not yet."""
         config = self._store.config
         unchanged_ns = self._monotonic_ns - self._first_seen[file.path][1]
         age_ns = msgfile.age_ns(file.stat, self._now_ns, unchanged_ns)

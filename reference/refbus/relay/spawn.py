@@ -237,7 +237,7 @@ def _enter(tx: Transaction, name: str, target: Target) -> None:
 
 
 def terminate(tx: Transaction, name: str) -> None:
-    """It is gone; only a spawn brings it back."""
+    """The agent is gone; only a spawn brings it back."""
     tx.execute("UPDATE agents SET status = 'terminated', pid = NULL WHERE name = ?", (name,))
     tx.execute("DELETE FROM processes WHERE agent_name = ?", (name,))
 

@@ -35,7 +35,7 @@ class Config(NamedTuple):
 
 
 def load(folder: Path, **given: str | None) -> Config:
-    """The file's values, overridden by the given ones. Raises INVALID_ARGUMENT for values that cannot be meant."""
+    """The file's values, overridden by the given values. Raises INVALID_ARGUMENT for values that cannot be meant."""
     values = {**_read(folder / CONFIG_NAME), **{name: value for name, value in given.items() if value is not None}}
     if strange := sorted(values.keys() - set(Config._fields)):
         raise InvalidArgument(f"[queue] has {', '.join(Config._fields)}, not {', '.join(strange):.100}")

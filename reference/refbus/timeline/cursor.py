@@ -50,7 +50,7 @@ class Cursor:
         return {"message": None if taken is None else _as_fetched(taken)}
 
     def ack(self, delivery: str) -> Settled:
-        """It is done and never comes again. No effect on a delivery that is over. Errors: INVALID_ARGUMENT."""
+        """The message is done and never comes again. No effect on a delivery that is over. Errors: INVALID_ARGUMENT."""
         self.store.queue.ack(limits.text("delivery", delivery))
         return {}
 

@@ -27,7 +27,7 @@ class Dump:
         self.store = store
 
     def dump(self) -> Dumped:
-        """All that says what happened."""
+        """All rows that say what happened."""
         queue = self.store.queue
         branches = queue.branches()
         messages: list[Message] = []

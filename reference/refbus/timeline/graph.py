@@ -34,7 +34,7 @@ class Columns:
         return len(self.names) - 1
 
     def close(self, name: str) -> None:
-        """Its last message was shown."""
+        """The last message of the timeline was shown."""
         self.names[self.names.index(name)] = None
 
     def line(self, at: str | None = None) -> str:

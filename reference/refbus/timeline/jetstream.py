@@ -132,7 +132,7 @@ class JetStreamQueue:
         return [branch for part in some for branch in self._branches(part)]
 
     def _branches(self, names: Sequence[str]) -> Iterator[Branch]:
-        """Those that have a message, their ends asked for together."""
+        """The branches that have a message; their ends are asked for together."""
         ends = [(f"vlinder.{name}.>", name) for name in names]
         asked = [body for wanted, _ in ends for body in ({"seq": 1, "next_by_subj": wanted}, {"last_by_subj": wanted})]
         answers = iter(self.stream.get(*asked))

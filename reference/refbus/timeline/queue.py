@@ -66,10 +66,10 @@ class Queue(Protocol):
         """
 
     def ack(self, delivery: str) -> None:
-        """It is done, and never comes again. Raises INVALID_ARGUMENT for a token that is no delivery."""
+        """The message is done, and never comes again. Raises INVALID_ARGUMENT for a token that is no delivery."""
 
     def nak(self, delivery: str) -> None:
-        """It is given back, and may be taken at once. Raises INVALID_ARGUMENT for a token that is no delivery."""
+        """The message is given back, and may be taken at once. Raises INVALID_ARGUMENT for what is no delivery."""
 
     def held(self) -> list[dict[str, object]]:
         """The messages in somebody's hands: rows with the consumer."""

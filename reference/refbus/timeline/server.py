@@ -53,7 +53,7 @@ class NatsServer:
             raise
 
     def _answered(self, deadline: float) -> int:
-        """Its port, once it listens."""
+        """The server's port, once it listens."""
         while (port := self._port()) is None:
             if time.monotonic() > deadline or self.process is None or self.process.poll() is not None:
                 raise Unreachable(f"nats-server did not start: see {self.folder / 'server.log'}", definite=True)

@@ -40,7 +40,7 @@ class Notifier:
 
     @property
     def subscribers(self) -> list[Subscriber]:
-        """All that wait now."""
+        """All subscribers that wait now."""
         with self._lock:
             return list(self._subscribers.values())
 

@@ -51,7 +51,7 @@ class Draft:
         self.ref: str | None = None  # the blob that holds the text, once it is saved
 
     def values(self, sender: str, now_ms: int) -> Values:
-        """Its row, but for the seq."""
+        """The message's row, but for the seq."""
         inline = self.text if self.ref is None else None
         return (self.id, now_ms, sender, self.to, self.type, self.correlation_id, self.in_reply_to, inline, self.ref)
 

@@ -76,7 +76,7 @@ def _hide_from_git(folder: Path) -> None:
 
 
 def _keys(signing_key: str | None, verifying_keys: Sequence[str]) -> tuple[bytes, ...]:
-    """The first signs, all verify."""
+    """The first key signs, all keys verify."""
     if not isinstance(verifying_keys, list | tuple):
         raise InvalidArgument("verifying_keys must be a list of keys")
     if signing_key is None:

@@ -40,11 +40,11 @@ class Logs(ABC):
 
     @abstractmethod
     def _place(self, params: dict[str, Any]) -> tuple[str, str]:
-        """Its log, and its id there."""
+        """The message's log, and its id there."""
 
     @abstractmethod
     def _row(self, log: str, seq: int | None, id_: str) -> dict[str, Any]:
-        """Its row in the final state."""
+        """The message's row in the final state."""
 
     def draw(self, agent: str, rng: random.Random) -> Call:
         """Some send again a message that was answered."""
