@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
 from collections.abc import Mapping
@@ -10,6 +11,8 @@ from pathlib import PurePosixPath
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from busproof.contract.bounds import Bound
 
 T0_MS = 1_768_053_600_000  # where every script's clock starts: 2026-01-10T14:00:00Z, the seed's own example
 
@@ -152,8 +155,19 @@ class Contract:
     package: str = "busproof"  # its folder holds requirements/SYSTEM.toml and templates/SYSTEM/
     types: tuple[type[BaseModel], ...] = ()  # of values that no field of a method names
     options: Mapping[str, str] = field(default_factory=dict)  # of open, that the kit may send: name → its meaning
+    bounds: tuple[Bound, ...] = ()  # of fields
     limits: Mapping[str, str] = field(default_factory=dict)  # of hello, that the kit reads: name → its meaning
     busy: str = "BUSY"  # the seed's name for a lock that was not let go
+
+    @functools.cached_property
+    def bound_of(self) -> Mapping[str, Bound]:
+        """The bound of each field, by the field's name, or METHOD.NAME."""
+        return {name: bound for bound in self.bounds for name in bound.fields.split()}
+
+    def bounds_of(self, method: str) -> dict[str, Bound]:
+        """The bounds of a method's parameters, by the parameters' names."""
+        names = {name: (f"{method}.{name}", name) for name in self.methods[method].params.model_fields}
+        return {name: self.bound_of[one] for name, both in names.items() for one in both[::-1] if one in self.bound_of}
 
     @property
     def table_names(self) -> set[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from pydantic import Field
 
+from busproof.contract import bounds
+from busproof.contract.bounds import DAY_S, INT_MAX, JSON, LIST_MAX, MIB, NAME, TEXT, WHOLE, Bound
 from busproof.contract.common import SESSION_METHODS, Contract, Done, Empty, Params, Reply, methods
 
 # Optional abilities inside a noun. A requirement row that `needs` one is not applicable if it is not declared.
@@ -398,6 +401,27 @@ INSERT OR IGNORE INTO export_state (id, last_seq) VALUES (1, 0);
 _TASK = {"key": ("params.task_id",)}
 _WORKER = {"key": ("params.worker",)}
 
+WORKER_BOUNDS = (
+    Bound(
+        "agent_id worker task_id",
+        *(NAME, 1, 200, "worker.limit.01"),
+        limits=(("name_bytes_max", "names of agents, tasks and workers"),),
+    ),
+    Bound(
+        "correlation_id", *(TEXT, 1, 1024, "worker.limit.01"), limits=(("text_chars_max", "other texts of a message"),)
+    ),
+    Bound(
+        "payload",
+        *(JSON, -math.inf, 4 * MIB, "worker.limit.07", "PAYLOAD_TOO_LARGE"),
+        limits=(("payload_bytes_max", "JSON text of a payload; one more is PAYLOAD_TOO_LARGE"),),
+    ),
+    Bound("limit", WHOLE, 1, LIST_MAX, "worker.limit.05", least=0, most=INT_MAX),
+    Bound("wait_ms", WHOLE, 0, DAY_S * 1000, "worker.limit.05"),
+    Bound("seq token", WHOLE, 0, INT_MAX, "worker.limit.05"),
+    Bound("lease_ms", WHOLE, 1, 2**53, "worker.limit.05"),
+    Bound("unread_max deliveries_max", WHOLE, 1, INT_MAX, "worker.limit.05"),
+)
+
 CONTRACT = Contract(
     system="worker",
     methods=WORKER_METHODS,
@@ -419,12 +443,8 @@ CONTRACT = Contract(
         "lease_ms": "how long a claim lasts, instead of 60 s; a bus need not know it",
         "synchronous": "feature synchronous: with FULL nothing acknowledged is lost with the power",
     },
-    limits={
-        "payload_bytes_max": "JSON text of a payload; one more is PAYLOAD_TOO_LARGE",
-        "inline_payload_bytes_max": "what is longer goes to a blob",
-        "name_bytes_max": "names of agents, tasks and workers",
-        "text_chars_max": "other texts of a message",
-    },
+    bounds=WORKER_BOUNDS,
+    limits=bounds.limits(WORKER_BOUNDS) | {"inline_payload_bytes_max": "what is longer goes to a blob"},
     columns={
         "publish": {"key": ("reply.id", "params.message.id"), "seq": ("reply.seq",)},
         "ack": {"seq": ("params.seq",)},

@@ -16,9 +16,9 @@ from functools import partial
 from typing import Any, ClassVar
 
 from busproof.contract import CONTRACTS
+from busproof.contract.bounds import INT_MAX
 from busproof.oracle.models.parts import ANYTHING
 from busproof.oracle.models.spec import (
-    INT_MAX,
     NO_CODE,
     AnyOrder,
     Cited,

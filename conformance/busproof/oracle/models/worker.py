@@ -14,11 +14,11 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
+from busproof.contract.bounds import INT_MAX
 from busproof.contract.worker import LEASE_MS
 from busproof.oracle.models.parts import ANYTHING
 from busproof.oracle.models.spec import (
     ANY_CODE,
-    INT_MAX,
     Above,
     AnyOrder,
     Cited,

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from busproof.contract.bounds import INT_MAX
 from busproof.contract.worker import CONTRACT
 from busproof.oracle.models.parts import BIG_LIMIT, BIG_NUMBER, LIMIT_SURE, NO_LIMIT, has_big_number
-from busproof.oracle.models.spec import INT_MAX, DoesNotApply, Model, is_json_text
+from busproof.oracle.models.spec import DoesNotApply, Model, is_json_text
 
 PAYLOAD_BYTES_MAX = 4 * 1024 * 1024
 DEPTH_MAX = 256

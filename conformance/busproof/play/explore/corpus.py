@@ -25,28 +25,32 @@ from pathlib import Path
 from typing import Any
 
 from busproof.bus.fleet import BudgetSpent, Fleet
+from busproof.contract import CONTRACTS
 from busproof.contract.catalogue import catalogue
 from busproof.oracle.models.spec import Model, Refusal
 from busproof.play.explore.lanes import events_of
-from busproof.play.explore.script import Step, load, of_object, to_line
+from busproof.play.explore.script import MS_WAITED, SECONDS_WAITED, Step, call, load, of_object, to_line
 from busproof.play.explore.search import Program, play
 from busproof.play.explore.stage import Form, Mismatch, Specification
 from busproof.words import one_line
 
 FOLDER = Path(__file__).parents[2] / "corpus"
+WAITED = (*MS_WAITED, *SECONDS_WAITED)
 PLAYED_AGAIN = 3  # a mismatch in a race counts if it comes again
 ENOUGH = 8  # scripts in turn that broke no other row than those before; the rest would say the same
 STEPS_SHOWN, STEP_CHARS = 6, 600  # of those before a difference
 
 
 INDEXED = 8  # scripts of a row that the index names: as many are played where the row alone is asked for
+EACH_BOUND = "each_bound"  # the script that is made of the contract's bounds
 DRAWN = "drawn"  # the file of the scripts that have a number for a name
 
 
 def names(system: str, folder: Path = FOLDER) -> list[str]:
     """The names of a system's scripts."""
     written = {path.stem for path in (folder / system).glob("*.jsonl")} - {DRAWN}
-    return sorted(written | _drawn(folder / system).keys())
+    of_bounds = {EACH_BOUND} if CONTRACTS[system].bounds and folder == FOLDER else set[str]()
+    return sorted(written | of_bounds | _drawn(folder / system).keys())
 
 
 def scripts(system: str, folder: Path = FOLDER, *, only: Iterable[str] | None = None) -> dict[str, list[Step]]:
@@ -57,12 +61,29 @@ def scripts(system: str, folder: Path = FOLDER, *, only: Iterable[str] | None = 
     """
     wanted = names(system, folder) if only is None else only
     drawn = _drawn(folder / system)
-    return {
-        name: [of_object(step) for step in json.loads(drawn[name])["steps"]]
-        if name in drawn
-        else load(folder / system / f"{name}.jsonl")
-        for name in wanted
-    }
+
+    def script(name: str) -> list[Step]:
+        if name == EACH_BOUND:
+            return each_bound(system)
+        if name in drawn:
+            return [of_object(step) for step in json.loads(drawn[name])["steps"]]
+        return load(folder / system / f"{name}.jsonl")
+
+    return {name: script(name) for name in wanted}
+
+
+def each_bound(system: str) -> list[Step]:
+    """Calls with each parameter at every edge of its bound, the others as `doctor` has them. No call waits long."""
+    contract = CONTRACTS[system]
+    steps = [Step("open", 0, params={"options": {}})]
+    for method, good in contract.trials.items():
+        for name, bound in contract.bounds_of(method).items():
+            values = bound.refused if name in WAITED else (*bound.taken, *bound.free, *bound.refused)
+            steps += [call(0, method, **{**good, name: value}) for value in values]
+    steps.append(call(0, "dump"))
+    for number, step in enumerate(steps):
+        step.name = str(number)
+    return steps
 
 
 @functools.cache
@@ -315,6 +336,7 @@ def digest(specification: Specification, folder: Path = FOLDER) -> str:
         found.update(Path(name).read_bytes())
     for path in sorted((folder / specification.system).glob("*.jsonl")):
         found.update(path.name.encode() + path.read_bytes())
+    found.update("".join(map(to_line, each_bound(specification.system))).encode())
     return found.hexdigest()[:16]
 
 
