@@ -88,6 +88,7 @@ JSON = Kind(
     (),
     "NaN, infinities, half surrogates",
 )
+BODY = replace(PROSE, is_one=lambda value: type(value) is str, wrong=("", 5, True, ["a"]), refused="")
 OBJECT = replace(JSON, sized=lambda size: {"p": "x" * (size - len(json.dumps({"p": ""})))})
 
 
@@ -104,6 +105,7 @@ class Bound:
     least: float = math.inf  # the low, unless it says lower
     most: float = -math.inf  # the high, unless it says higher
     refuses: str = ""  # what the reference refuses of that which is free: below, above
+    cap: str = ""  # the row of the high, where a bus may choose to have none
     row_of_true: str = ""  # in place of a number, if that is another sentence
     limits: tuple[tuple[str, str], ...] = ()  # names in `hello` of the high and of the low, with their meanings
     words: str = ""  # for a reader of the specification, beside the names of the fields

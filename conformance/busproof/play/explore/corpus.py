@@ -80,7 +80,7 @@ def each_bound(system: str) -> list[Step]:
         for name, bound in contract.bounds_of(method).items():
             values = bound.refused if name in WAITED else (*bound.taken, *bound.free, *bound.refused)
             steps += [call(0, method, **{**good, name: value}) for value in values]
-    steps.append(call(0, "dump"))
+    steps += [call(0, name) for name in ("dump",) if name in contract.trials]
     for number, step in enumerate(steps):
         step.name = str(number)
     return steps
