@@ -78,10 +78,11 @@ RAW = Kind(
     ("", "\ud800", 5, True, ["a"]),
     "half surrogates",
 )
+LIST = Kind(" items", lambda value: type(value) is list, len, lambda size: ["n"] * size, (), "")
 WHOLE = Kind("", lambda value: type(value) is int, int, int, (True, 1.5, "1", [1]), "`true`, fractions, texts")
 NUMBER = Kind("", _is_number, float, lambda size: size, (True, "1", [1]), "`true`, texts")
 JSON = Kind(
-    " of JSON text",
+    " of JSON text, in bytes",
     lambda value: True,
     lambda value: len(json.dumps(value)),
     lambda size: "x" * (size - len(json.dumps(""))),

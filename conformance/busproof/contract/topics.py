@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from busproof.contract.bounds import BODY, DAY_S, INT_MAX, TEXT, WHOLE, Bound, Kind
+from busproof.contract.bounds import BODY, DAY_S, INT_MAX, LIST, TEXT, WHOLE, Bound, Kind
 from busproof.contract.common import SESSION_METHODS, Contract, Empty, Noun, Params, Reply, ToolServer, methods
 
 # A store is a folder; AGENT_BUS_DB names this file in it.
@@ -285,7 +285,7 @@ def _at_most(fields: str, kind: Kind, low: float, high: float, row: str, cap: st
 
 TOPICS_BOUNDS = (
     _at_most("content_markdown", BODY, 1, 65_536, "topics.limit.02", "topics.limit.02"),
-    _at_most("outbox.items", WHOLE, 0, 50, "topics.limit.01", "topics.limit.01"),
+    _at_most("outbox", LIST, 0, 50, "topics.limit.01", "topics.limit.01"),
     _at_most("message_type", TEXT, 1, 32, "topics.limit.03", "topics.limit.03"),
     _at_most("client_message_id", TEXT, 1, 128, "topics.limit.04", "topics.limit.04"),
     _at_most("agent_name", TEXT, 1, 64, "topics.lease.05", "topics.limit.05"),

@@ -706,7 +706,7 @@ class TopicsModel(Model):
         items = [] if outbox is None else [outbox] if type(outbox) is dict else outbox
         if type(items) is not list:
             self.refuse("INVALID_ARGUMENT", "topics.route.19")
-        self.within("outbox.items", len(items))
+        self.within("outbox", len(items))
         return [self.draft(item) for item in items]
 
     def draft(self, item: Any) -> Draft:
