@@ -13,6 +13,7 @@ from busproof.contract.bounds import DAY_S, INT_MAX, JSON, LIST_MAX, MIB, NAME, 
 from busproof.contract.common import SESSION_METHODS, Contract, Done, Empty, Params, Reply, methods
 
 # Optional abilities inside a noun. A requirement row that `needs` one is not applicable if it is not declared.
+INLINE_BYTES = 4096  # W4: of a payload in its row
 LEASE_MS = 60_000  # W9: a claim, and each renewal of it
 
 WORKER_FEATURES = {
@@ -418,6 +419,7 @@ WORKER_BOUNDS = (
     Bound("limit", WHOLE, 1, LIST_MAX, "worker.limit.05", least=0, most=INT_MAX),
     Bound("wait_ms", WHOLE, 0, DAY_S * 1000, "worker.limit.05"),
     Bound("seq token", WHOLE, 0, INT_MAX, "worker.limit.05"),
+    Bound("progress", WHOLE, -INT_MAX - 1, INT_MAX, "worker.limit.05", words="a whole number"),
     Bound("lease_ms", WHOLE, 1, 2**53, "worker.limit.05"),
     Bound("unread_max deliveries_max", WHOLE, 1, INT_MAX, "worker.limit.05"),
 )

@@ -15,6 +15,7 @@ from posixpath import normpath
 from typing import Any
 
 from busproof.contract import CONTRACTS
+from busproof.contract.relay import DEFAULTS
 from busproof.oracle.models.parts import ANYTHING
 from busproof.oracle.models.relay_state import (
     EVENT_ROWS,
@@ -64,18 +65,6 @@ RATE_WINDOW_MS = 60_000
 MS = 1_000_000  # nanoseconds
 FOR_EVER_NS = 1 << 62
 COUNTS = ("discovered", "completed", "failed", "retried")
-DEFAULTS = {
-    "settle_ms": 100,
-    "malformed_ms": 5_000,
-    "orphan_ms": 30_000,
-    "message_bytes_max": 1_048_576,
-    "retries_max": 3,
-    "retry_ms": 1_000,
-    "rate_per_min": 6_000,
-    "retention_days": 30,
-    "agent_timeout_ms": 3_600_000,
-    "archive": True,
-}
 FORM = tuple(f"relay.log.{n}" for n in (33, 34, 38, 40, 41, 42, 43, 44, 45))  # these make a file a message, or not
 COLUMNS = tuple(f"relay.log.{n}" for n in (*range(19, 26), 27, 28, 29, 31, 32))  # of rows, each held by itself
 CHECKSUM = "relay.log.46"

@@ -14,8 +14,7 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
-from busproof.contract.bounds import INT_MAX
-from busproof.contract.worker import LEASE_MS
+from busproof.contract.worker import INLINE_BYTES, LEASE_MS
 from busproof.oracle.models.parts import ANYTHING
 from busproof.oracle.models.spec import (
     ANY_CODE,
@@ -38,9 +37,6 @@ from busproof.oracle.models.worker_parts import AtLeast, JsonText, announces
 from busproof.oracle.models.worker_state import LOST, UNSURE, Claim, Draft, Options, Row, WorkerState
 from busproof.oracle.models.worker_values import holds, is_ref, ref_of, tokens, whole_numbers, words_of
 
-INLINE_BYTES_MAX = 4096
-WAIT_MS_MAX = 24 * 60 * 60 * 1000
-NOW_MS_MAX = 2**53
 SILENCE = (
     (300_000, "DEAD", "worker.presence.06"),
     (100_000, "STALE", "worker.presence.05"),
@@ -78,10 +74,9 @@ class WorkerModel(WorkerState):
         opened = Options(**options)
         if opened.lease_ms != LEASE_MS and self.choice("options: lease_ms", "is known", "is not known") != "is known":
             opened = replace(opened, lease_ms=LEASE_MS)  # on another bus
-        self.whole(opened.lease_ms, 1, NOW_MS_MAX)
-        for bound in (opened.unread_max, opened.deliveries_max):
-            if bound is not None:
-                self.whole(bound, 1)
+        for name in ("lease_ms", "unread_max", "deliveries_max"):
+            if (bound := getattr(opened, name)) is not None or name == "lease_ms":
+                self.whole(name, bound)
         key = opened.signing_key
         if key is not None and (type(key) is not str or not re.fullmatch("(?:[0-9a-fA-F]{2})+", key)):
             self.refuse("INVALID_ARGUMENT", "worker.limit.01")
@@ -156,9 +151,9 @@ class WorkerModel(WorkerState):
     def is_inline(self, text: str) -> bool:
         """Does a payload stay in its row?"""
         size = len(text.encode())
-        if size == INLINE_BYTES_MAX:
+        if size == INLINE_BYTES:
             return self.choice("worker.blob.02: 4096 bytes", "stay in the row", "are a blob") == "stay in the row"
-        return size < INLINE_BYTES_MAX
+        return size < INLINE_BYTES
 
     def append(self, sender: str, draft: Draft, how: str) -> Row:
         """The new row, or the one that was published under this id before."""
@@ -292,8 +287,8 @@ class WorkerModel(WorkerState):
     def poll(self, agent_id: Any, limit: Any = 100, wait_ms: Any = 0) -> dict[str, Any]:
         """Redriven messages first, then unread ones, in seq order. Never moves the cursor."""
         self.name(agent_id)
-        self.limit(limit)
-        self.whole(wait_ms, 0, WAIT_MS_MAX)
+        self.whole("limit", limit)
+        self.whole("wait_ms", wait_ms)
         self.row("worker.cursor.01", "worker.cursor.03", "worker.cursor.04", "worker.cursor.05")
         self.row("worker.route.02" if self.unread(agent_id) else "worker.cursor.20")
         if agent_id not in self.cursors:
@@ -353,7 +348,7 @@ class WorkerModel(WorkerState):
     def ack(self, agent_id: Any, seq: Any) -> dict[str, Any]:
         """Everything up to seq is processed: forward only, and only existing messages (W5). Settles the counts."""
         self.name(agent_id)
-        self.whole(seq)
+        self.whole("seq", seq)
         # The number of the last message, which nobody told yet, may be this one.
         undecided_if(seq > self.newest and any(row.number == math.inf for row in self.log[-1:]))
         if seq > self.newest and not self.is_taken_for_used_up(seq):
@@ -459,7 +454,7 @@ class WorkerModel(WorkerState):
     def redrive(self, agent_id: Any, seq: Any) -> dict[str, Any]:
         """A dead letter comes again, in front, its deliveries forgotten."""
         self.name(agent_id)
-        self.whole(seq)
+        self.whole("seq", seq)
         self.row("worker.retry.10")
         addressees = sorted(agent for agent, dead in self.dead if dead == seq)
         is_anothers = bool(addressees) and agent_id not in addressees
@@ -533,7 +528,7 @@ class WorkerModel(WorkerState):
         self.name(task_id)
         self.name(agent_id)
         if token is not None:
-            self.whole(token)
+            self.whole("token", token)
         claim = self.claims.get(task_id)
         if claim is None or claim.claimed_by != agent_id:
             return False
@@ -593,7 +588,7 @@ class WorkerModel(WorkerState):
                 self.refuse("INVALID_ARGUMENT")
         self.optional(current_task)
         if type(progress) is int:
-            self.whole(progress, -INT_MAX - 1)
+            self.whole("progress", progress)
         elif progress is not None and type(progress) is not float:
             self.refuse("INVALID_ARGUMENT", "worker.limit.01")
         elif progress is not None and not math.isfinite(progress):
@@ -630,7 +625,7 @@ class WorkerModel(WorkerState):
 
     def status(self, limit: Any = 100) -> dict[str, Any]:
         """The newest heartbeats and state changes in the log, the newest first."""
-        self.limit(limit)
+        self.whole("limit", limit)
         self.row("worker.presence.18", "worker.presence.19")
         newest = [row for row in reversed(self.log) if row.type in ("heartbeat", "state_change")][:limit]
         rows = []
@@ -705,7 +700,7 @@ class WorkerModel(WorkerState):
     def search(self, query: Any, limit: Any = 100) -> dict[str, Any]:
         """Messages with every word, in type or payload, also archived ones (0005, 0009). The limit keeps the oldest."""
         words = [tokens(word) for word in self.text(query).split()]
-        self.limit(limit)
+        self.whole("limit", limit)
         self.row("worker.search.01", "worker.search.02", "worker.search.03", "worker.search.04", "worker.search.06")
         if QUERY_SYNTAX.search(query) and self.choice("worker.search.04", "words", "query syntax") == "query syntax":
             if self.either():  # on another bus
