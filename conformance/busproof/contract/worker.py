@@ -400,6 +400,7 @@ INSERT OR IGNORE INTO export_state (id, last_seq) VALUES (1, 0);
 """
 
 _TASK = {"key": ("params.task_id",)}
+_LEASE = _TASK | {"lease_until_ms": ("reply.lease_until_ms",)}
 _WORKER = {"key": ("params.worker",)}
 
 WORKER_BOUNDS = (
@@ -451,10 +452,8 @@ CONTRACT = Contract(
         "publish": {"key": ("reply.id", "params.message.id"), "seq": ("reply.seq",)},
         "ack": {"seq": ("params.seq",)},
         "redrive": {"seq": ("params.seq",)},
-        "try_claim_task": _TASK
-        | {"token": ("reply.token",), "granted": ("reply.claimed",), "lease_until_ms": ("reply.lease_until_ms",)},
-        "renew_claim": _TASK
-        | {"token": ("params.token",), "granted": ("reply.renewed",), "lease_until_ms": ("reply.lease_until_ms",)},
+        "try_claim_task": _LEASE | {"token": ("reply.token",), "granted": ("reply.claimed",)},
+        "renew_claim": _LEASE | {"token": ("params.token",), "granted": ("reply.renewed",)},
         "release_claim": _TASK | {"token": ("params.token",), "granted": ("reply.released",)},
         "save_blob": {"key": ("reply.ref",)},
         "worker_state": _WORKER,

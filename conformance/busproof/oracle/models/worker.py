@@ -493,12 +493,8 @@ class WorkerModel(WorkerState):
             if again == "refused":  # always; not on another bus
                 return {"claimed": False}
             if again == "the lease begins anew":  # on another bus
-                claim.lease_until_ms = self.now_ms + self.session.lease_ms
-                return {
-                    "claimed": True,
-                    "token": Told(self.tokens[task_id]),
-                    "lease_until_ms": Told(claim.lease_until_ms),
-                }
+                claim.until_ms = self.now_ms + self.session.lease_ms
+                return {"claimed": True, "token": Told(self.tokens[task_id]), "lease_until_ms": Told(claim.until_ms)}
         elif claim is not None:
             self.row("worker.lease.05")
         elif task_id in self.tokens:
@@ -518,10 +514,10 @@ class WorkerModel(WorkerState):
 
     def is_live(self, claim: Claim) -> bool:
         """Until its end; at that very millisecond it is over."""
-        if claim.lease_until_ms == self.now_ms:
+        if claim.until_ms == self.now_ms:
             self.row("worker.lease.07")
             return self.choice("worker.lease.07", "expired", "live") == "live"
-        return claim.lease_until_ms > self.now_ms
+        return claim.until_ms > self.now_ms
 
     def keeps(self, task_id: Any, agent_id: Any, token: Any, row: str) -> bool:
         """Is the claim the caller's, and the token, if one is given, that of the latest grant?"""
@@ -553,21 +549,21 @@ class WorkerModel(WorkerState):
             self.row("worker.lease.10", "worker.lease.12")
             return {"renewed": False}
         claim = self.claims[task_id]
-        if claim.lease_until_ms <= self.now_ms:
+        if claim.until_ms <= self.now_ms:
             self.row("worker.lease.11")
             if self.choice("worker.lease.11", "renewed", "refused") == "refused":
                 return {"renewed": False}
         self.row("worker.lease.08")
-        claim.lease_until_ms = self.now_ms + self.session.lease_ms
+        claim.until_ms = self.now_ms + self.session.lease_ms
         claim.said_by = "worker.lease.08", "worker.lease.09"
-        return {"renewed": True, "lease_until_ms": Cited(Told(claim.lease_until_ms), ("worker.lease.09",))}
+        return {"renewed": True, "lease_until_ms": Cited(Told(claim.until_ms), ("worker.lease.09",))}
 
     def release_claim(self, task_id: Any, agent_id: Any, token: Any = None) -> dict[str, Any]:
         """The task is free; somebody else's claim stays."""
         if not self.keeps(task_id, agent_id, token, "worker.lease.19"):
             self.row("worker.lease.14")
             return {"released": Told(False)}
-        is_over = self.claims[task_id].lease_until_ms <= self.now_ms
+        is_over = self.claims[task_id].until_ms <= self.now_ms
         if is_over and self.choice("worker.lease.11: a release", "done", "refused") == "refused":  # on another bus
             return {"released": Told(False)}
         del self.claims[task_id]

@@ -75,7 +75,7 @@ class Claim:
 
     claimed_by: str
     claimed_at_ms: int
-    lease_until_ms: int
+    until_ms: int
     said_by: tuple[str, ...] = ("worker.lease.24",)  # the rows of the call that set its end
 
     def columns(self, task_id: str) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class Claim:
         return {
             "task_id": task_id,
             **{name: Cited(value, ("worker.lease.24",)) for name, value in granted.items()},
-            "lease_until_ms": Cited(self.lease_until_ms, self.said_by),
+            "lease_until_ms": Cited(self.until_ms, self.said_by),
         }
 
 
@@ -173,7 +173,7 @@ class WorkerState(Values):
             "deliveries": [f"{agent} {seq}: {count}" for (agent, seq), count in self.deliveries.items()],
             "dead letters": [f"{agent} {seq}" for agent, seq in self.dead],
             "redriven": [f"{agent} {seq}" for agent, seq in self.redriven],
-            "claims": [f"{t}: {c.claimed_by} until {c.lease_until_ms}" for t, c in self.claims.items()],
+            "claims": [f"{t}: {c.claimed_by} until {c.until_ms}" for t, c in self.claims.items()],
             "heartbeats": [f"{agent} at {beat['ts_ms']}" for agent, beat in self.beats.items()],
             "workers": [f"{worker} {state}" for worker, state in self.workers.items()],
             "harmed blobs": [f"{ref[:14]}… {harm}" for ref, harm in self.harm.items()],
@@ -204,7 +204,7 @@ class WorkerState(Values):
         """Take a task by the seed's own statements, which know no tokens."""
         self.row("worker.log.28")
         claim = self.claims.get(task_id)
-        if claim is None or claim.lease_until_ms <= now_ms:
+        if claim is None or claim.until_ms <= now_ms:
             self.claims[task_id] = Claim(agent_id, now_ms, lease_until_ms)
             self.strange_claims.add(task_id)
         return {}

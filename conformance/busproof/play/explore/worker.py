@@ -259,7 +259,7 @@ class WorkerGenerator(Drawing):
     def _clock(self) -> Step:
         """To a moment that decides something, or far, or back."""
         r, near = self.r, (("-1", -1), ("+0", 0), ("+1", 1))
-        edges = [(f"lease{at}", c.lease_until_ms + d) for c in self.model.claims.values() for at, d in near]
+        edges = [(f"lease{at}", c.until_ms + d) for c in self.model.claims.values() for at, d in near]
         edges += [
             (f"{state}{at}", beat["ts_ms"] + age_ms + d)
             for beat in self.model.beats.values()
@@ -275,7 +275,7 @@ class WorkerGenerator(Drawing):
             tag = "clock back" if now_ms < self.now_ms else ahead
         now_ms = min(max(now_ms, 0), 2**53)
         if tag.startswith("lease") and self.model.claims:
-            task = next((t for t, c in self.model.claims.items() if abs(c.lease_until_ms - now_ms) <= 1), self.tasks[0])
+            task = next((t for t, c in self.model.claims.items() if abs(c.until_ms - now_ms) <= 1), self.tasks[0])
             method = r.choice(("try_claim_task", "try_claim_task", "renew_claim", "release_claim"))
             self.queue.append(call(r.randrange(self.processes), method, task_id=task, agent_id=r.choice(self.agents)))
         elif tag[:4] in ("WARN", "STAL", "DEAD"):
@@ -1046,7 +1046,7 @@ def _conditions(model: WorkerModel, called: Called) -> Iterator[str]:
     claim = model.claims.get(task) if type(task) is str else None
     if type(task) is str and claim is not None:
         yield "own claim" if claim.claimed_by == agent else "another's claim"
-        yield f"lease {_against(claim.lease_until_ms, called.now_ms)}"
+        yield f"lease {_against(claim.until_ms, called.now_ms)}"
         yield "token" if called.params.get("token") == plain(model.tokens.get(task)) else "other token"
 
 
