@@ -39,7 +39,7 @@ def _is_number(value: Any) -> bool:
     return type(value) is float and math.isfinite(value)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kind:
     """A kind of values, and what is measured of one."""
 
