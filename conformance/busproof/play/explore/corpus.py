@@ -337,11 +337,13 @@ class Reached:
 
 
 def cited(specification: Specification | None) -> set[str]:
-    """The rows that branches of a system's model name: the corpus may fail them, no matter what else decides them."""
+    """The rows that a system's model names, or a bound: the corpus may fail them, no matter what else decides them."""
     if specification is None:
         return set()
     own = (Path(__file__).parents[2] / "oracle" / "models").glob(f"{specification.system}*.py")  # their parts, too
     texts = [path.read_text(encoding="utf-8") for path in own]
+    bounds = CONTRACTS[specification.system].bounds
+    texts += [f'"{row}"' for bound in bounds for row in (bound.row, bound.cap, bound.row_of_true)]
     return {row for text in texts for row in re.findall(rf'"({specification.system}\.\w+\.\d+)"', text)}
 
 
