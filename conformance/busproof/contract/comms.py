@@ -387,12 +387,11 @@ COMMS_BOUNDS = (
     ),
     Bound("write_artifact.agent_id write_artifact.task_id write_artifact.name", NAME, 1, 200, "comms.blob.07"),
     Bound(
-        "correlation_id message_type type channel channel_name status id vote_id"
+        "correlation_id message_type type channel channel_name current_task status id vote_id"
         " claim_message.message_id complete_message.message_id",
         *(TEXT, 1, 1024, _INPUT),
         limits=(("text_chars_max", "other texts of a message"),),
     ),
-    Bound("current_task", TEXT, 1, 500, "comms.presence.16"),
     Bound("read_artifact.artifact_path", TEXT, 1, 1024, "comms.blob.10"),
     Bound(
         "payload content",

@@ -182,9 +182,3 @@ class UnknownAgentsAreIdle(CommsBus):
         except NotFound:
             counters = dict.fromkeys(("messages_pending", "messages_processed", "error_count"), 0)
             return {"agent_id": agent_id, "status": "idle", "last_heartbeat": self.store.now(), **counters}
-
-
-@fault("comms.presence.16")
-def tasks_of_any_length():
-    """A heartbeat may name a task of 1,024 characters."""
-    patch(presence, TASK_CHARS_MAX=1024)

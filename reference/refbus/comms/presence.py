@@ -17,7 +17,6 @@ from refbus.kernel.transaction import Transaction
 
 STATUSES = ("active", "idle", "degraded", "failed")
 NEVER = iso.text(0)
-TASK_CHARS_MAX = 500
 
 
 class AgentHealth(TypedDict):
@@ -43,7 +42,7 @@ class Presence:
         limits.name("agent_id", agent_id)
         limits.one_of("status", status, STATUSES)
         if current_task is not None:
-            limits.text("current_task", current_task, TASK_CHARS_MAX)
+            limits.text("current_task", current_task)
         self.store.db.write(
             """
             INSERT INTO agent_status (agent_id, status, current_task, last_heartbeat) VALUES (?, ?, ?, ?)
