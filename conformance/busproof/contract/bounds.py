@@ -109,7 +109,6 @@ class Bound:
     cap: str = ""  # the row of the high, where a bus may choose to have none
     row_of_true: str = ""  # in place of a number, if that is another sentence
     limits: tuple[tuple[str, str], ...] = ()  # names in `hello` of the high and of the low, with their meanings
-    words: str = ""  # for a reader of the specification, beside the names of the fields
 
     def takes(self, value: Any) -> bool:
         """Does every bus take it?"""
@@ -126,7 +125,7 @@ class Bound:
 
     def row_for(self, value: Any) -> str:
         """The row of a refusal of this value."""
-        return self.row_of_true if self.row_of_true and type(value) is bool else self.row
+        return (self.row_of_true if type(value) is bool else "") or self.row
 
     def at(self, size: float | None = None, *, plus: int = 0) -> Any:
         """A value of the highest size, or of this one, and so much more."""
@@ -169,7 +168,7 @@ class Bound:
         free = [f"{word} {number(bound)}" for end, bound, word in ends if end != bound]
         code = f" ({self.code})" * (self.code != "INVALID_ARGUMENT")
         refused = "; ".join(filter(None, (", ".join(beyond) + code, self.kind.refused)))
-        return f"| {named}{f': {self.words}' * bool(self.words)} | {self} | {refused} | {', '.join(free)} |"
+        return f"| {named} | {self} | {refused} | {', '.join(free)} |"
 
 
 def limits(bounds: Iterable[Bound]) -> dict[str, str]:

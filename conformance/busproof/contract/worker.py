@@ -420,7 +420,7 @@ WORKER_BOUNDS = (
     Bound("limit", WHOLE, 1, LIST_MAX, "worker.limit.05", least=0, most=INT_MAX),
     Bound("wait_ms", WHOLE, 0, DAY_S * 1000, "worker.limit.05"),
     Bound("seq token", WHOLE, 0, INT_MAX, "worker.limit.05"),
-    Bound("progress", WHOLE, -INT_MAX - 1, INT_MAX, "worker.limit.05", words="a whole number"),
+    Bound("progress", WHOLE, -INT_MAX - 1, INT_MAX, "worker.limit.05"),
     Bound("lease_ms", WHOLE, 1, 2**53, "worker.limit.05"),
     Bound("unread_max deliveries_max", WHOLE, 1, INT_MAX, "worker.limit.05"),
 )

@@ -30,18 +30,9 @@ from busproof.play.explore.vary import LOOK_ALIKE
 BOUND_OF = CONTRACT.bound_of
 NAMES = (*ODD_NAMES, "a:b")
 TYPES = (
-    "a.query",
-    "a.query.query",
-    "a.queryplan",
-    ".query",
-    "A.QUERY",
-    "vote.cast ",
-    "Vote.initiate",
-    "heartbeats",
-    "n_te",
-    BOUND_OF["message_type"].at(),
-    "q" * 1017 + ".query",  # the longest whose answer's type is no longer than a text may be, and one more
-    "q" * 1018 + ".query",
+    *("a.query", "a.query.query", "a.queryplan", ".query", "A.QUERY", "vote.cast ", "Vote.initiate", "heartbeats"),
+    # The longest, and the longest whose answer's type is no longer than a text may be, and one more.
+    *("n_te", BOUND_OF["message_type"].at(), "q" * 1017 + ".query", "q" * 1018 + ".query"),
 )
 CHANNELS = (
     *("general", "urgent", "General", "c1", "caf\u00e9", "cafe\u0301", "gen%", "general "),
