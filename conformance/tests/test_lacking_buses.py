@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from busproof.bus.fleet import Fleet
+from busproof.contract.catalogue import HISTORY
 from busproof.pages.report import lines
+from busproof.run.runner import run_item
 
 MINIMAL = Path(__file__).parents[1] / "examples" / "minimal_node"
 NO_ID = ("id = message.id ?? randomUUID();", "id = randomUUID();")
@@ -61,3 +65,20 @@ def test_a_bus_that_says_what_it_lacks_is_valid(tmp_path: Path, lacks: tuple[str
     code, rows, told = checked(bus(tmp_path, lacks, *lacks), tmp_path / "out")
     assert code == 0, told
     assert set(rows.values()) == {"pass", "not-applicable"}
+
+
+def test_a_receive_that_takes_no_limit_is_valid_where_the_bus_says_so(tmp_path: Path) -> None:
+    """It broke mailbox.cursor.01, the sentence of what waits."""
+    text = (MINIMAL.parent / "minimal_node_mailbox" / "adapter.mjs").read_text()
+    cut, declared = ".slice(0, p.limit ?? 100)", 'features: ["ack"]'
+    assert cut in text
+    assert declared in text
+    outcomes = {}
+    for lacks in ("[]", '["limit"]'):
+        path = tmp_path / f"{len(outcomes)}.mjs"
+        path.write_text(text.replace(cut, "").replace(declared, f"{declared}, lacks: {lacks}"))
+        with contextlib.closing(Fleet([f"exec:node {path}"], system="mailbox")) as fleet:
+            items = ("corpus:mailbox.cursor.01", "corpus:mailbox.cursor.05", HISTORY)
+            outcomes[lacks] = {row.outcome for item in items for row in run_item(fleet, item, seed=1)}
+    assert "fail" in outcomes["[]"]
+    assert not outcomes['["limit"]'] & {"fail", "warn"}
