@@ -58,7 +58,7 @@ def checked(spec: str, out: Path, *more: str) -> tuple[int, dict[str, str], str]
 
 
 @pytest.mark.parametrize(
-    "lacks", [*((name,) for name in LACKS), tuple(LACKS)], ids=lambda lacks: lacks[0] if len(lacks) == 1 else "all"
+    "lacks", [tuple(LACKS), *(pytest.param((name,), marks=pytest.mark.nightly) for name in LACKS)], ids=["all", *LACKS]
 )
 def test_a_bus_that_says_what_it_lacks_is_valid(tmp_path: Path, lacks: tuple[str, ...]) -> None:
     """All that it has is asked, and holds."""
