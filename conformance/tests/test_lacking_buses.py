@@ -27,11 +27,16 @@ FROM_THE_FIRST_POLL = (
     """    this.change(({ messages, cursors }) => { cursors[agent] ??= messages.length; });
     const { messages, cursors } = this.read();""",
 )
+PLAIN_NAMES = (
+    "  poll(agent, limit) {",
+    '  poll(agent, limit) {\n    if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(agent)) throw new Error("an odd name");',
+)
 LACKS = {
     "idempotent_publish": NO_ID,
     "broadcast": NO_BROADCAST,
     "self_delivery": NOT_ONES_OWN,
     "late_readers": FROM_THE_FIRST_POLL,
+    "any_name": PLAIN_NAMES,
 }
 
 

@@ -17,6 +17,7 @@ WORKER_USUAL = {
     "idempotent_publish": "a message has the id that its sender gives it, and the same again is the same message",
     "broadcast": "a message without `to` is for every agent",
     "late_readers": "what was sent before an agent's first poll waits for it; without this none of it does",
+    "any_name": "an agent's name is any text; without this letters and digits of ASCII, and behind one of these . _ -",
     "self_delivery": "an agent is given what it sends to itself, and its own broadcasts; without this none of these",
 }
 
@@ -433,7 +434,13 @@ CONTRACT = Contract(
         "name_bytes_max": "names of agents, tasks and workers",
         "text_chars_max": "other texts of a message",
     },
-    usual={"idempotent_publish": "log", "broadcast": "route", "late_readers": "route", "self_delivery": "route"},
+    usual={
+        "idempotent_publish": "log",
+        "broadcast": "route",
+        "late_readers": "route",
+        "self_delivery": "route",
+        "any_name": "route",
+    },
     columns={
         "publish": {"key": ("reply.id", "params.message.id"), "seq": ("reply.seq",)},
         "ack": {"seq": ("params.seq",)},

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence, Set
 from typing import Any
 
 from busproof.oracle.models.spec import DoesNotApply
 
+_PLAIN = re.compile("[A-Za-z0-9][A-Za-z0-9._-]*")
+
 
 def fitted(method: str, params: dict[str, Any], readers: Sequence[str], features: Set[str]) -> dict[str, Any]:
     """The parameters, with messages that the bus takes: the bus names them, and their addressees are known to it."""
     sender = params.get("agent_id")
+    if "any_name" not in features:
+        batch = params.get("messages")
+        messages = [params.get("message"), *(batch if isinstance(batch, list) else ())]
+        names = [sender, *(one.get("to") for one in messages if isinstance(one, dict))]
+        if any(isinstance(name, str) and not _PLAIN.fullmatch(name) for name in names):
+            raise DoesNotApply("a name that the bus need not take")
     if method == "ack" and sender not in readers and "late_readers" not in features:
         raise DoesNotApply("an ack may make an agent known that has not polled")
     if "message" in params:
