@@ -65,6 +65,7 @@ class HelloReply(Reply):
     systems: list[str]
     nouns: list[Noun] = Field(description="a noun declared here is judged whole")
     features: list[str] = Field(default=[], description="optional abilities, see Features")
+    lacks: list[str] = Field(default=[], description="usual features that it does not have, see Features")
     clock: Literal["manual", "wall"] = Field(default="wall", description="manual: clock.set rules its time")
     durability: Literal["process-crash", "power-loss"] = "process-crash"
     limits: dict[str, int] = Field(default={}, description="inline_payload_bytes_max, payload_bytes_max, now_ms_max, …")
@@ -153,7 +154,14 @@ class Contract:
     types: tuple[type[BaseModel], ...] = ()  # of values that no field of a method names
     options: Mapping[str, str] = field(default_factory=dict)  # of open, that the kit may send: name → its meaning
     limits: Mapping[str, str] = field(default_factory=dict)  # of hello, that the kit reads: name → its meaning
+    usual: Mapping[str, Noun] = field(default_factory=dict)  # features that come with a noun, unless `hello.lacks` them
     busy: str = "BUSY"  # the seed's name for a lock that was not let go
+
+    def completed(self, hello: HelloReply) -> HelloReply:
+        """What a bus says of itself, with the usual features among those that it declares."""
+        told = {*hello.lacks, *hello.features}
+        usual = [name for name, noun in self.usual.items() if noun in hello.nouns and name not in told]
+        return hello.model_copy(update={"features": [*hello.features, *usual]})
 
     @property
     def table_names(self) -> set[str]:
