@@ -68,6 +68,7 @@ class HelloReply(Reply):
     systems: list[str]
     nouns: list[Noun] = Field(description="a noun declared here is judged whole")
     features: list[str] = Field(default=[], description="optional abilities, see Features")
+    lacks: list[str] = Field(default=[], description="usual features that it does not have, see Features")
     clock: Literal["manual", "wall"] = Field(default="wall", description="manual: clock.set rules its time")
     durability: Literal["process-crash", "power-loss"] = "process-crash"
     limits: dict[str, int] = Field(default={}, description="inline_payload_bytes_max, payload_bytes_max, now_ms_max, …")
@@ -157,6 +158,7 @@ class Contract:
     options: Mapping[str, str] = field(default_factory=dict)  # of open, that the kit may send: name → its meaning
     bounds: tuple[Bound, ...] = ()  # of fields
     limits: Mapping[str, str] = field(default_factory=dict)  # of hello, that the kit reads: name → its meaning
+    usual: Mapping[str, Noun] = field(default_factory=dict)  # features that come with a noun, unless `hello.lacks` them
     busy: str = "BUSY"  # the seed's name for a lock that was not let go
 
     @functools.cached_property
@@ -168,6 +170,12 @@ class Contract:
         """The bounds of a method's parameters, by the parameters' names."""
         names = {name: (f"{method}.{name}", name) for name in self.methods[method].params.model_fields}
         return {name: self.bound_of[one] for name, both in names.items() for one in both[::-1] if one in self.bound_of}
+
+    def completed(self, hello: HelloReply) -> HelloReply:
+        """What a bus says of itself, with the usual features among those that it declares."""
+        told = {*hello.lacks, *hello.features}
+        usual = [name for name, noun in self.usual.items() if noun in hello.nouns and name not in told]
+        return hello.model_copy(update={"features": [*hello.features, *usual]})
 
     @property
     def table_names(self) -> set[str]:

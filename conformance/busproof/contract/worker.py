@@ -16,7 +16,16 @@ from busproof.contract.common import SESSION_METHODS, Contract, Done, Empty, Par
 INLINE_BYTES = 4096  # W4: of a payload in its row
 LEASE_MS = 60_000  # W9: a claim, and each renewal of it
 
-WORKER_FEATURES = {
+# What the seed's bus has; in the world some of it is optional, and `hello.lacks` says which.
+WORKER_USUAL = {
+    "idempotent_publish": "a message has the id that its sender gives it, and the same again is the same message",
+    "broadcast": "a message without `to` is for every agent",
+    "late_readers": "what was sent before an agent's first poll waits for it; without this none of it does",
+    "any_name": "an agent's name is any text; without this letters and digits of ASCII, and behind one of these . _ -",
+    "self_delivery": "an agent is given what it sends to itself, and its own broadcasts; without this none of these",
+}
+
+WORKER_FEATURES = WORKER_USUAL | {
     "seq": "publish returns the seq it was given",
     "publish_many": "several messages in one transaction",
     "process_loop": "one pass of the processing loop over the door",
@@ -448,6 +457,13 @@ CONTRACT = Contract(
     },
     bounds=WORKER_BOUNDS,
     limits=bounds.limits(WORKER_BOUNDS) | {"inline_payload_bytes_max": "what is longer goes to a blob"},
+    usual={
+        "idempotent_publish": "log",
+        "broadcast": "route",
+        "late_readers": "route",
+        "self_delivery": "route",
+        "any_name": "route",
+    },
     columns={
         "publish": {"key": ("reply.id", "params.message.id"), "seq": ("reply.seq",)},
         "ack": {"seq": ("params.seq",)},

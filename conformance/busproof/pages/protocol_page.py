@@ -126,12 +126,18 @@ def _nouns(contract: Contract, rows: list[Requirement]) -> Iterator[str]:
     yield "| noun | rows | in the profile `core` |"
     yield "|---|---|---|"
     for noun in contract.profiles["full"]:
-        count = sum(row.noun == noun and set(row.needs) <= {"clock"} and row.check is not None for row in rows)
+        count = sum(
+            row.noun == noun and set(row.needs) <= {"clock", *contract.usual} and row.check is not None for row in rows
+        )
         yield f"| `{noun}` | {count} | {'yes' if noun in contract.profiles['core'] else ''} |"
     yield ""
 
 
 def _features(contract: Contract, rows: list[Requirement]) -> Iterator[str]:
+    if contract.usual:
+        usual = ", ".join(f"`{name}`" for name in contract.features if name in contract.usual)
+        yield f"A bus has {usual} unless `hello.lacks` names them: nobody has to declare what a usual bus has."
+        yield ""
     yield "| feature | what it promises | rows that it brings |"
     yield "|---|---|---|"
     for name, text in contract.features.items():

@@ -87,7 +87,8 @@ def page(bus: str, found: list[Told]) -> Iterator[str]:
     yield "[promises]"
     for told in found:
         yield from told.lines()
-    silent = [name for name in CONTRACT.features if name not in {told.promise for told in found}]
+    told_of = {*CONTRACT.usual, *(told.promise for told in found)}
+    silent = [name for name in CONTRACT.features if name not in told_of]
     if silent:
         yield f"# Not seen: {', '.join(silent)}"
 

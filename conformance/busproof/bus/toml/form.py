@@ -264,6 +264,14 @@ def declared(form: Form) -> dict[str, Any]:
     own = {method.feature for method in methods if method.feature}
     features = [name for name in CONTRACT.features if form.promises.get(name, name in own)]
     limits = {name: form.promises[name] for name in CONTRACT.limits if name in form.promises}
+    # Where reading takes, what is beyond a limit that the bus was never told cannot be left for later.
+    takes_all = "consumes" in features and not any(
+        "limit" in template.names(text)
+        for way in filter(None, (form, form.also))
+        for place, step in way.steps()
+        if place.partition(".")[0] == "receive"
+        for _, text in step.templates()
+    )
     return {
         "protocol": "1",
         "name": form.name,
@@ -271,7 +279,8 @@ def declared(form: Form) -> dict[str, Any]:
         "language": "toml",
         "systems": [CONTRACT.system],
         "nouns": list(dict.fromkeys(method.noun for method in methods if method.noun)),
-        "features": features,
+        "features": [name for name in features if name not in CONTRACT.usual],
+        "lacks": ["limit"] if takes_all or form.promises.get("limit") is False else [],
         "clock": "wall",
         "durability": form.promises.get("durability", "process-crash"),
         "limits": limits,

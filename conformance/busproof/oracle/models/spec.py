@@ -627,6 +627,10 @@ class Model:
         """Parameters as the method takes them; refuses missing and unknown ones."""
         return params
 
+    def fitted(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """A call of a script as this bus can be asked for it; raises DoesNotApply if it cannot."""
+        return params
+
     def options_declared(self, options: dict[str, Any]) -> dict[str, Any]:
         """The options of `open` that the bus declares."""
         return options

@@ -14,13 +14,15 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
-from busproof.contract.worker import INLINE_BYTES, LEASE_MS
+from busproof.contract.worker import INLINE_BYTES, LEASE_MS, WORKER_USUAL
+from busproof.oracle.models import worker_fewer as fewer
 from busproof.oracle.models.parts import ANYTHING
 from busproof.oracle.models.spec import (
     ANY_CODE,
     Above,
     AnyOrder,
     Cited,
+    DoesNotApply,
     Fits,
     FreshId,
     Json,
@@ -37,6 +39,7 @@ from busproof.oracle.models.worker_parts import AtLeast, JsonText, announces
 from busproof.oracle.models.worker_state import LOST, UNSURE, Claim, Draft, Options, Row, WorkerState
 from busproof.oracle.models.worker_values import holds, is_ref, ref_of, tokens, whole_numbers, words_of
 
+USUAL = WORKER_USUAL.keys()
 SILENCE = (
     (300_000, "DEAD", "worker.presence.06"),
     (100_000, "STALE", "worker.presence.05"),
@@ -88,6 +91,10 @@ class WorkerModel(WorkerState):
         if self.key is not None and (self.key, KEY_ROW) not in self.secrets:
             self.secrets.append((self.key, KEY_ROW))
         return {}
+
+    def fitted(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """A bus that lacks something usual is sent messages that do not need it."""
+        return params if self.features >= USUAL else fewer.fitted(method, params, self.readers, self.features)
 
     # -- the log
 
@@ -184,6 +191,8 @@ class WorkerModel(WorkerState):
             self.harm.pop(draft.ref, None)
         said = (sender, draft.to, draft.type, draft.correlation_id, draft.in_reply_to, draft.text, draft.ref)
         row = Row(seq, message_id, self.now_ms, *said)
+        if "late_readers" not in self.features:  # on another bus
+            row.known = frozenset(self.readers)
         if self.key is not None:
             row.signed = (self.key, row.columns())
         self.log.append(row)
@@ -276,7 +285,8 @@ class WorkerModel(WorkerState):
 
     def unread(self, agent: str) -> list[Row]:
         """The messages to the agent, or to all, above its cursor."""
-        return those_above(self.log, self.position(agent), (None, agent))
+        log = self.log if self.features >= USUAL else fewer.for_reader(self.log, agent, self.features)
+        return those_above(log, self.position(agent), (None, agent))
 
     def again(self, agent: str) -> list[Row]:
         """Its redriven messages."""
@@ -289,10 +299,16 @@ class WorkerModel(WorkerState):
         self.name(agent_id)
         self.whole("limit", limit)
         self.whole("wait_ms", wait_ms)
+        if wait_ms and "wait" not in self.features:  # on another bus
+            raise DoesNotApply("wait_ms on a bus without wait")
         self.row("worker.cursor.01", "worker.cursor.03", "worker.cursor.04", "worker.cursor.05")
-        self.row("worker.route.02" if self.unread(agent_id) else "worker.cursor.20")
-        if agent_id not in self.cursors:
+        what, needs = ("worker.route.02", "route") if self.unread(agent_id) else ("worker.cursor.20", "wait")
+        if needs in self.features:  # on another bus
+            self.row(what)
+        if agent_id not in self.cursors and "late_readers" in self.features:
             self.row("worker.cursor.06")
+        if not self.features >= USUAL and agent_id not in self.readers:  # on another bus
+            self.readers.append(agent_id)
         redriven = self.again(agent_id)[:limit]
         if limit and not redriven and not self.unread(agent_id):
             self.least_s = wait_ms / 1000

@@ -42,6 +42,7 @@ class Row:
     text: str | None
     ref: str | None
     signed: tuple[Any, ...] = ()  # the key, and the columns as they were signed
+    known: frozenset[str] | None = None  # the agents that had polled before it; None: whoever comes is given it
 
     @property
     def number(self) -> float:
@@ -109,6 +110,7 @@ class WorkerState(Values):
         self.highest: Any = 0  # no new seq at or below this
         self.spent = 0  # publishes since the newest message, each of which may have used up a number for nothing
         self.cursors: dict[str, tuple[int, int]] = {}  # agent → seq, when
+        self.readers: list[str] = []  # the agents that have polled, if the bus lacks something usual
         self.deliveries: dict[tuple[str, int], int] = {}
         self.dead: dict[tuple[str, int], tuple[int, int]] = {}  # agent, seq → deliveries, when
         self.redriven: dict[tuple[str, int], bool] = {}  # agent, seq → was it handed out again?

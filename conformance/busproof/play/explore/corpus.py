@@ -35,6 +35,7 @@ from busproof.play.explore.lanes import events_of
 from busproof.play.explore.script import MS_WAITED, SECONDS_WAITED, Step, call, load, of_object, to_line
 from busproof.play.explore.search import Program, play
 from busproof.play.explore.stage import Form, Mismatch, Specification
+from busproof.play.ties import tied
 from busproof.words import one_line
 
 FOLDER = Path(__file__).parents[2] / "corpus"
@@ -179,6 +180,8 @@ def replay(
     for number, (name, steps) in enumerate(sorted(corpus.items(), key=_length), 1):
         try:
             program = play(fleet, specification, steps, found.dialects, unexplained=unexplained)
+            if program.mismatch is not None and not fleet.tied and tied(fleet):
+                program = play(fleet, specification, steps, found.dialects, unexplained=unexplained)
             program = certain(fleet, specification, program, found.dialects)
             if program.mismatch is not None and found.learnt:
                 program = _revised(fleet, specification, program, steps, found)
