@@ -1,8 +1,8 @@
 """`python conformance/measure/field.py [NAME…]`: installs public buses, and judges each of them again.
 
 Each bus of conformance/examples/field has an environment of its own, in a folder that is removed. The rows that fail
-must be those of its expected.toml. `mailbox.log.20` is left out: the search repeats what other rows say. Exit code: 0,
-or 1 if a bus was judged otherwise, or 2 if a bus could not be judged here.
+must be those of its expected.toml, less `mailbox.log.20`: the search repeats what other rows say. Exit code: 0, or 1
+if a bus was judged otherwise, or 2 if a bus could not be judged here.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ def judge(name: str, folder: Path) -> int:
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"{name}: could not be installed: {error}")
         return UNKNOWN
-    command = [sys.executable, "-m", "busproof", "check", "mailbox", "--bus", f"toml:{folder / 'bus.toml'}"]
-    options = ["--seed", "1", "--quiet", "--out", str(folder / "out")]
-    subprocess.run([*command, *options], env={**os.environ, "PATH": path}, check=False)
+    bus = expected.get("adapter", "toml:bus.toml")
+    options = ["--bus", bus, "--seed", "1", "--quiet", "--out", "out"]
+    command = [sys.executable, "-m", "busproof", "check", "mailbox", *options]
+    subprocess.run(command, cwd=folder, env={**os.environ, "PATH": path}, check=False)
     report = lines.load(folder / "out" / "report.jsonl")
     failed, wanted = set(report.footer["failed"]) - SEARCH, set(expected.get("failed", {})) - SEARCH
     if failed != wanted:

@@ -193,7 +193,7 @@ class Agent:
                 answer, rows = self._pages(operation, params)
                 given = _given(operation, answer, "position", "base", now=params["now"])
                 if not self._takes(operation, "limit"):
-                    rows = self._limited(rows, params.get("limit", len(rows)))
+                    rows = self._limited(rows, params.get("limit", sys.maxsize))
                 positions = [row.pop("position") for row in rows if "position" in row]
                 given |= {"position": positions[-1]} if positions else {}
                 return {"messages": rows, **given}

@@ -50,8 +50,9 @@ def of_field() -> str:
     lines = [
         "## Public buses, as a mailbox",
         "",
-        "Nobody here wrote these buses. Each is mapped by a file of at most 30 lines, and judged for what its own",
-        "documents promise. A row that fails is a fault, which a script of the bus's own interface shows again.",
+        "Nobody here wrote these buses. Each is mapped by a file of at most 30 lines, or an adapter of 25, and judged",
+        "for what its own documents promise. A row that fails is a fault, which a script of the bus's own interface",
+        "shows again.",
         "*unknown*: no row failed, and not all rows of `check` have been decided yet.",
         "",
         "| bus | language | door | verdict | what breaks: check | chaos |",
@@ -59,11 +60,14 @@ def of_field() -> str:
     ]
     for folder in sorted(path.parent for path in FIELD.glob("*/expected.toml")):
         expected = tomllib.loads((folder / "expected.toml").read_text(encoding="utf-8"))
-        form = load_form(folder / "bus.toml")
         page = "README.md" if (folder / "README.md").exists() else "bus.toml"
-        name = f"[{_cell(form.name)}](../conformance/examples/field/{folder.name}/{page})"
+        title, way = re.sub("==|(?<=.)@", " ", expected["package"].split()[1]), "adapter"
+        if "adapter" not in expected:
+            form = load_form(folder / "bus.toml")
+            title, way = form.name, _door(form.door)
+        name = f"[{_cell(title)}](../conformance/examples/field/{folder.name}/{page})"
         broken = [" ".join(f"`{row.removeprefix('mailbox.')}`" for row in expected.get(act, {})) for act in ACTS]
-        cells = [name, expected["language"], _door(form.door), expected["verdict"], *broken]
+        cells = [name, expected["language"], way, expected["verdict"], *broken]
         lines += [f"| {' | '.join(cells)} |"]
     return "\n".join(lines) + "\n"
 
