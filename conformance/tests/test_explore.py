@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import pickle
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -276,3 +277,19 @@ def test_a_difference_that_needs_earlier_programs_says_so_and_how_to_play_them_a
     said = capsys.readouterr().out
     assert "Alone it shows nothing: it contradicts what earlier programs showed (relay.export.03: of discovery)" in said
     assert f"busproof explore relay --retold --seed 7 --calls {100 + program.seen.calls}" in said
+
+
+@given(st.lists(st.text(), max_size=4), st.booleans())
+def test_a_packed_script_is_the_same_and_a_file_of_its_name_comes_before_it(names: list[str], is_long: bool) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        (folder / "worker").mkdir()
+        steps = [Step("call", 0, "spawn_agent", {"agent_id": name}, name=f"{n}") for n, name in enumerate(names)]
+        padded = [*steps, *(Step("open", 0, name=f"again {n}") for n in range(corpus.PACKED_FROM // 40))]
+        script.save(folder / "worker" / "00001.jsonl", steps)
+        script.save(folder / "worker" / "by_hand.jsonl", padded if is_long else steps)
+        assert corpus.pack("worker", folder) == ["00001", "by_hand"][: 1 + is_long]
+        assert corpus.names("worker", folder) == ["00001", "by_hand"]
+        assert corpus.scripts("worker", folder) == {"00001": steps, "by_hand": padded if is_long else steps}
+        script.save(folder / "worker" / "00001.jsonl", padded)
+        assert corpus.scripts("worker", folder)["00001"] == padded

@@ -37,6 +37,8 @@ def main(argv: Sequence[str]) -> int:
     args = _parser().parse_args(list(argv))
     specification = SYSTEMS[args.system].model
     assert specification is not None
+    if args.pack or args.unpack:
+        return _pack(args)
     with contextlib.ExitStack() as stack:
         try:
             if not (args.coverage or args.gather or args.script):  # a search writes the script of a difference
@@ -51,6 +53,20 @@ def main(argv: Sequence[str]) -> int:
         except KeyboardInterrupt:
             print("busproof: interrupted; nothing is decided", file=sys.stderr)
             return 2
+
+
+def _pack(args: argparse.Namespace) -> int:
+    """Move scripts between files of their own and the packed file of their system."""
+    if args.pack:
+        print(f"packed: {', '.join(corpus.pack(args.system)) or 'no script, as none is long or numbered'}")
+        return 0
+    if args.unpack not in corpus.names(args.system):
+        say(f"busproof: {args.system} has no script {args.unpack}", sys.stderr)
+        return 2
+    path = corpus.FOLDER / args.system / f"{args.unpack}.jsonl"
+    save(path, corpus.scripts(args.system, only=[args.unpack])[args.unpack])
+    print(f"wrote {path}")
+    return 0
 
 
 def _explore(fleet: Fleet, specification: Specification, args: argparse.Namespace) -> int:
@@ -91,6 +107,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--at-most", type=int, metavar="N", help="of --gather: write no more programs")
     parser.add_argument("--keep", action="store_true", help="of --coverage: keep it as evidence, in a checkout")
     parser.add_argument("--coverage", action="store_true", help="what the corpus reaches of the model (needs coverage)")
+    parser.add_argument("--pack", action="store_true", help="put long and numbered scripts into the packed file")
+    parser.add_argument("--unpack", metavar="NAME", help="make a packed script a file that can be read and changed")
     parser.add_argument("--index", action="store_true", help="write down which scripts of the corpus reach which rows")
     return parser
 

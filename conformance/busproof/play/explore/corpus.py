@@ -1,7 +1,9 @@
 """The corpus: scripts that the search found, which together reach every branch of the model, every edge, every pair.
 
-They are data in `busproof/corpus/SYSTEM`: a script that somebody wrote has a file and a name, those that the search
-drew stand in `drawn.jsonl`, one a line. `busproof check` replays all of them on any bus: the same calls each time.
+They are data in `busproof/corpus/SYSTEM`: a script that somebody wrote is a file, `NAME.jsonl`. Long scripts, and the
+numbered scripts that the search drew, stand together in `packed.jsonl.xz`, a script a line; `busproof explore SYSTEM
+--unpack NAME` makes one a file again, which then comes before the packed script, and `--pack` puts it back.
+`busproof check` replays all scripts on any bus: the same calls each time.
 
 `index.json` says which rows each script reaches on the reference, so that one row can be asked for. It is a hint,
 written by `busproof explore SYSTEM --index`: a row that its scripts do not reach is looked for in all others.
@@ -15,6 +17,7 @@ import hashlib
 import inspect
 import itertools
 import json
+import lzma
 import re
 import shlex
 import tempfile
@@ -40,13 +43,13 @@ STEPS_SHOWN, STEP_CHARS = 6, 600  # of those before a difference
 
 
 INDEXED = 8  # scripts of a row that the index names: as many are played where the row alone is asked for
-DRAWN = "drawn"  # the file of the scripts that have a number for a name
+PACKED = "packed.jsonl.xz"
+PACKED_FROM = 16_000  # bytes; nobody reads a longer script by eye
 
 
 def names(system: str, folder: Path = FOLDER) -> list[str]:
     """The names of a system's scripts."""
-    written = {path.stem for path in (folder / system).glob("*.jsonl")} - {DRAWN}
-    return sorted(written | _drawn(folder / system).keys())
+    return sorted({path.stem for path in (folder / system).glob("*.jsonl")} | _packed(folder / system).keys())
 
 
 def scripts(system: str, folder: Path = FOLDER, *, only: Iterable[str] | None = None) -> dict[str, list[Step]]:
@@ -55,21 +58,40 @@ def scripts(system: str, folder: Path = FOLDER, *, only: Iterable[str] | None = 
     Raises:
         OSError: there is no script of that name.
     """
-    wanted = names(system, folder) if only is None else only
-    drawn = _drawn(folder / system)
+    packed = _packed(folder / system)
+    files = {name: folder / system / f"{name}.jsonl" for name in (names(system, folder) if only is None else only)}
     return {
-        name: [of_object(step) for step in json.loads(drawn[name])["steps"]]
-        if name in drawn
-        else load(folder / system / f"{name}.jsonl")
-        for name in wanted
+        name: [of_object(step) for step in json.loads(packed[name])["steps"]]
+        if name in packed and not path.exists()
+        else load(path)
+        for name, path in files.items()
     }
 
 
+def pack(system: str, folder: Path = FOLDER) -> list[str]:
+    """Put the long and the numbered scripts among a system's files into its packed file. Returns their names."""
+    paths = [
+        path
+        for path in sorted((folder / system).glob("*.jsonl"))
+        if path.stem.isdigit() or path.stat().st_size >= PACKED_FROM
+    ]
+    packed = dict(_packed(folder / system))
+    for path in paths:
+        steps = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+        packed[path.stem] = json.dumps({"name": path.stem, "steps": steps})
+    lines = "".join(f"{packed[name]}\n" for name in sorted(packed))
+    (folder / system / PACKED).write_bytes(lzma.compress(lines.encode(), preset=9 | lzma.PRESET_EXTREME))
+    for path in paths:
+        path.unlink()
+    _packed.cache_clear()
+    return [path.stem for path in paths]
+
+
 @functools.cache
-def _drawn(folder: Path) -> dict[str, str]:
-    """The scripts that the search drew, by name, each as its line."""
-    path = folder / f"{DRAWN}.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+def _packed(folder: Path) -> dict[str, str]:
+    """The packed scripts by name, each as its line."""
+    path = folder / PACKED
+    lines = lzma.decompress(path.read_bytes()).decode().splitlines() if path.exists() else []
     return {line.split('"', 4)[3]: line for line in lines}
 
 
@@ -309,12 +331,12 @@ def files_of(specification: Specification) -> list[str]:
 
 
 def digest(specification: Specification, folder: Path = FOLDER) -> str:
-    """A digest of the model's and the scripts' files: figures with another digest are out of date."""
+    """A digest of the model's files and the scripts: figures with another digest are out of date."""
     found = hashlib.sha256()
     for name in sorted(files_of(specification)):
         found.update(Path(name).read_bytes())
-    for path in sorted((folder / specification.system).glob("*.jsonl")):
-        found.update(path.name.encode() + path.read_bytes())
+    for name, steps in scripts(specification.system, folder).items():
+        found.update("\n".join([name, *map(to_line, steps)]).encode())
     return found.hexdigest()[:16]
 
 
