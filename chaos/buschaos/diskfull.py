@@ -39,6 +39,7 @@ from busproof.contract.history import Recorder, merge, read
 from busproof.words import kit_failed, reason
 
 FAILED, APART = "failed", "apart"  # instead of a level
+ROOM = "room"  # a level with enough of everything
 LEVELS = (*range(40), *range(40, 100, 5))  # free pages of 4 KiB
 LEVELS_FEW = (0, 1, 2, 3, 5, 8, 13, 21, 28, 34)
 LEVELS_OF_SLOW_STARTERS = (*LEVELS_FEW, 44)  # at 44 all of `topics` finds room
@@ -135,6 +136,9 @@ class _FullDisk:
         ]
         self._prepared = self._subject.fill_store(fleet, self._template, work / "prepared.jsonl")
         self._ask_a_copy()
+        self._lasting = set[str]()  # what readers are shown after the calls, where there is room for all of them
+        if not reading.can_dump(fleet.hello):
+            self.play(Level(0, "before", ROOM))
 
     def _ask_a_copy(self) -> None:
         """Is what was stored in the folder? If none of it is in a copy, though it is in the store, it is elsewhere."""
@@ -169,30 +173,22 @@ class _FullDisk:
                 if level.opened == "before":
                     session = self._open(store, recorder, 2)
                     self._enter(session)
-                refused: dict[Operation, Refused] = {}
+                answers: dict[Operation, Refused | None] = {}
                 with self._short(level, session):
                     is_in = level.opened == "before"
                     if session is None:
                         session = self._try_to_open(store, recorder, level)
                         is_in = session is not None and self._try_to_enter(session, level)
                     if session is not None and is_in:
-                        refused = self._all_calls(session, level)
+                        answers = self._all_calls(session, level)
                 if session is not None and session.retired:
                     self._fleet.give_back(session.door, retired=True)
                     session = None
                 session = session or self._open(store, recorder, 3)
                 self._enter(session)
-                evidence = self._look_and_retry(store, session, recorder, level, refused)
-            whole = self._work / "level-whole.jsonl"
-            merge([self._work / "prepared.jsonl", part], whole)
-            if evidence is not None:
-                with Inspector(self._fleet.system) as inspector:
-                    facts = inspector.look(store)
-                promises = self._subject.truth.promises(read(whole))
-                level.problems += self._subject.truth.problems(
-                    Evidence(evidence, facts, promises, "export" in self._fleet.hello.nouns)
-                )
-            level.problems += judge.of_history(whole).problems
+                dump = self._look_and_retry(store, session, recorder, level, answers)
+            self._judge_store(store, dump, level, exported="export" in self._fleet.hello.nouns)
+            level.problems += judge.of_history(self._whole()).problems
         except DoorError as error:
             level.problems.append(Problem("log", f"with enough again the store cannot be opened: {error}"))
         finally:
@@ -203,7 +199,21 @@ class _FullDisk:
                 self._keep(level, store)
             shutil.rmtree(store)
 
+    def _whole(self) -> Path:
+        """The history of this level so far, preparation included."""
+        whole = self._work / "level-whole.jsonl"
+        merge([self._work / "prepared.jsonl", self._work / "level.jsonl"], whole)
+        return whole
+
+    def _judge_store(self, store: Path, dump: dict[str, Any], level: Level, *, exported: bool = False) -> None:
+        with Inspector(self._fleet.system) as inspector:
+            facts = inspector.look(store)
+        promises = self._subject.truth.promises(read(self._whole()))
+        level.problems += self._subject.truth.problems(Evidence(dump, facts, promises, exported))
+
     def _short(self, level: Level, session: Session | None) -> contextlib.AbstractContextManager[None]:
+        if level.of == ROOM:
+            return contextlib.nullcontext()
         if level.of == "pages":
             return disk.filled(self._small, level.amount)
         assert session is not None
@@ -240,27 +250,28 @@ class _FullDisk:
             return False
         return True
 
-    def _all_calls(self, session: Session, level: Level) -> dict[Operation, Refused]:
-        """Call every operation on the full disk; return those that were refused, and how."""
-        refused: dict[Operation, Refused] = {}
+    def _all_calls(self, session: Session, level: Level) -> dict[Operation, Refused | None]:
+        """Call every operation on the full disk; return how each was refused, or None: it was answered."""
+        answers: dict[Operation, Refused | None] = {}
         for operation in self._operations:
             try:
                 reply = session.call(operation.method, **operation.params(self._prepared))
                 level.answers["ok"] += 1
+                answers[operation] = None
                 for name in operation.says:
                     if reply.get(name) is False:
                         why = f"{operation.name} {self._when(level)} is answered with {name}: false"
                         level.problems.append(Problem(operation.noun, why))
             except Refused as error:
                 self._note(level, operation.name, error)
-                refused[operation] = error
+                answers[operation] = error
             except Lost as error:
                 level.answers["ended"] += 1
                 if level.of != "KiB of memory":  # no sentence says that a process lives without memory
                     why = f"{operation.name} {self._when(level)} ended the process: {error}"
                     level.problems.append(Problem("log", why))
                 break
-        return refused
+        return answers
 
     @staticmethod
     def _when(level: Level) -> str:
@@ -275,16 +286,18 @@ class _FullDisk:
             level.problems.append(Problem("log", why, is_dialect=is_dialect))
 
     def _look_and_retry(
-        self, store: Path, session: Session, recorder: Recorder, level: Level, refused: dict[Operation, Refused]
-    ) -> dict[str, Any] | None:
-        """With room again, nothing refused is there, and each call works on the session that saw the full disk."""
+        self, store: Path, session: Session, recorder: Recorder, level: Level, answers: dict[Operation, Refused | None]
+    ) -> dict[str, Any]:
+        """With room again, what was answered is there, nothing refused is, and each call works on the same session."""
         subject, hello = self._subject, self._fleet.hello
         witness = session  # a state that is read from outside is only recorded as this session's
         if subject.read is None:
             witness = Session(self._fleet.door(1, store, {}), recorder, process=4, agent="bob")
         try:
             tell_time(witness, hello, WHEN_MS)
-            self._judge_refusals(reading.dump(witness, store, hello, subject), refused, level)
+            dump = reading.dump(witness, store, hello, subject)
+            self._judge_answers(dump, answers, level)
+            self._judge_store(store, dump, level)  # before a call again heals it
             for operation in self._operations:
                 self._call_again(session, operation, level)
             if "export" in hello.nouns and self._subject.export is not None:
@@ -294,18 +307,26 @@ class _FullDisk:
             if witness is not session:
                 self._fleet.give_back(witness.door, retired=witness.retired)
 
-    def _judge_refusals(self, dump: dict[str, Any], refused: dict[Operation, Refused], level: Level) -> None:
-        """A call refused as certainly not done left nothing, and of several messages all are there or none."""
+    def _judge_answers(self, dump: dict[str, Any], answers: dict[Operation, Refused | None], level: Level) -> None:
+        """What was answered is there. A call refused as certainly not done left nothing, and others all or nothing."""
         there = {row[self._subject.id] for row in dump["messages"]}
-        for operation, error in refused.items():
+        if level.of == ROOM:
+            self._lasting = there
+        for operation, error in answers.items():
             ids = self._subject.repertoire.ids(operation.method, operation.params(self._prepared))
-            if error.definite:
+            if error is None:
+                for message_id in ids & self._lasting - there:
+                    self._tell(level, operation, f"was answered {self._when(level)}, and {message_id} is not there")
+            elif error.definite:
                 for message_id in ids & there:
-                    why = f"was refused as certainly not done, and {message_id} is there"
-                    level.problems.append(Problem("log", f"{operation.name} {why}"))
+                    self._tell(level, operation, f"was refused as certainly not done, and {message_id} is there")
             elif ids & there and ids - there:
                 why = f"was refused {self._when(level)} and half done: {short(sorted(ids & there))} is there"
-                level.problems.append(Problem("log", f"{operation.name} {why}"))
+                self._tell(level, operation, why)
+
+    @staticmethod
+    def _tell(level: Level, operation: Operation, what: str) -> None:
+        level.problems.append(Problem("log", f"{operation.name} {what}"))
 
     def _call_again(self, session: Session, operation: Operation, level: Level) -> None:
         try:

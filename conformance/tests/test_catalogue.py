@@ -84,6 +84,7 @@ def fleets():
         fleet.close()
 
 
+@pytest.mark.nightly  # by day `check` plays every scenario on the reference, in test_cli
 @pytest.mark.parametrize(("system", "name"), [(s, name) for s in SYSTEMS for name in sorted(SYSTEMS[s].scenarios)])
 def test_a_scenario_decides_exactly_the_rows_that_name_it_and_the_reference_passes(
     fleets: dict[str, Fleet], system: str, name: str

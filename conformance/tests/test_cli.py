@@ -20,7 +20,7 @@ import pytest
 from busproof import cli
 from busproof.contract import CONTRACTS
 from busproof.contract.catalogue import catalogue
-from busproof.oracle.models.relay import DEFAULTS as RELAY_DEFAULTS
+from busproof.contract.relay import DEFAULTS as RELAY_DEFAULTS
 from busproof.oracle.models.worker_state import Options as WorkerOptions
 from busproof.pages import protocol_page
 from busproof.pages.init import LANGUAGES

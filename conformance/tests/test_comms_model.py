@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from busproof.oracle.models.comms import CommsModel
-from busproof.oracle.models.comms_values import breaks_standard, envelope_faults, is_name, json_fault
+from busproof.oracle.models.comms_values import BOUND_OF, breaks_standard, envelope_faults, json_fault
 from busproof.oracle.models.parts import text_of, us_of
 from busproof.oracle.models.spec import Refusal
 from busproof.play.explore.orders import Called, after
@@ -260,7 +260,7 @@ def test_times_survive_their_text(at_us: int) -> None:
     ("name", "is_good"), [("a" * 200, True), ("a" * 201, False), ("é" * 100, True), ("a..b", False), ("..", False)]
 )
 def test_names_are_counted_in_bytes_and_lead_nowhere(name: str, is_good: bool) -> None:
-    assert is_name(name) is is_good
+    assert BOUND_OF["agent_id"].takes(name) is is_good
 
 
 def test_values_are_judged_as_the_seed_and_c10_say() -> None:

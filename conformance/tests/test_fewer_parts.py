@@ -123,3 +123,18 @@ def test_a_hand_leaves_alone_a_file_whose_making_was_left_out(tmp_path: Path) ->
     with declaring(tmp_path, "relay", CONTRACTS["relay"].profiles["full"], ("scan", "dump")) as fleet:
         replay = replayed(fleet, {"odd": steps})
     assert replay.left_out == {"write": 2}
+
+
+def test_a_bus_that_starts_no_processes_is_not_asked_to(tmp_path: Path) -> None:
+    """`relay`: the file is not written, and the script goes on; its passes were left out."""
+    steps = [Step("open", 0, name="0")]
+    for number, kind in enumerate(
+        ("KIND: spawn\n\nNAME: bob\nCLI: claude\n", "KIND: release\n\nNAME: bob\n", "\nhello"), 1
+    ):
+        file = f"176805360000000000{number}-0000000{number}.msg"
+        write = call("hand", "write", agent="ann", file=file, data=f"TO: __orchestrator__\n{kind}", mtime_ns=1)
+        steps.append(replace(write, name=f"{number}"))
+    steps.append(replace(call(0, "scan"), name="4"))
+    with declaring(tmp_path, "relay", CONTRACTS["relay"].profiles["full"], ("scan", "dump", "sqlite")) as fleet:
+        replay = replayed(fleet, {"spawn": steps})
+    assert replay.left_out == {"write": 2}

@@ -7,6 +7,8 @@ import pytest
 
 from busproof.contract import CONTRACTS
 from busproof.contract.catalogue import catalogue
+from busproof.pages.protocol_page import with_bounds
+from busproof.pages.renew import RENEW
 
 SPEC = Path(__file__).parents[2] / "docs" / "spec"
 SEEDED = [system for system in CONTRACTS if system != "mailbox"]  # which is our own, and cites sections of its page
@@ -44,6 +46,14 @@ def test_the_page_names_every_table_of_the_contract(system: str) -> None:
     assert len(tables) >= 4
     tables += ["message_deliveries"] if system == "comms" else []  # ours (decision 0012)
     assert [table for table in tables if f"\n| {table}" not in page] == []
+
+
+@pytest.mark.parametrize("system", [name for name, contract in CONTRACTS.items() if contract.bounds])
+def test_the_bounds_of_the_page_are_the_contracts(system: str) -> None:
+    """Their table is generated."""
+    page = (SPEC / f"{system}.md").read_text()
+    assert page.count("<!-- Generated") == 2
+    assert page == with_bounds(page, system), f"{system}.md is stale: {RENEW}"
 
 
 def test_each_row_of_our_own_system_names_a_section_of_its_page() -> None:

@@ -323,6 +323,75 @@ receive = { tool = "notes", args = { of = "$agent" }, list = "result", message =
     assert fleet.end() == []
 
 
+SHELF = """\
+import json, pathlib, sys
+shelf = pathlib.Path(sys.argv[1]) / "mails.json"
+mails = json.loads(shelf.read_text()) if shelf.exists() else []
+match sys.argv[2:]:
+    case ["send", to, body]:
+        mails.append({"id": len(mails) + 1, "to": to, "body": body, "is_new": True})
+        print(json.dumps(mails[-1]))
+    case [how, agent]:
+        print(json.dumps([mail for mail in mails if mail["to"] == agent and (mail["is_new"] or how == "all")]))
+        for mail in mails:
+            mail["is_new"] &= mail["to"] != agent
+    case ["open", agent, number]:
+        print(json.dumps({"text": mails[int(number) - 1]["body"]}))
+shelf.write_text(json.dumps(mails))
+"""
+OF_SHELF = """\
+door = { cli = ["PYTHON", "$here/shelf.py", "$store"] }
+send = { args = ["send", "$to", "$body"] }
+"""
+RECEIVE = {
+    "taken": """\
+receive = { args = ["new", "$agent"], message = { id = "id", body = "body" } }
+promises = { consumes = true }
+""",
+    "headings": """\
+[receive]
+args = ["all", "$agent"]
+each = { args = ["open", "$agent", "$id"] }
+message = { id = "id", body = "message.text" }
+""",
+    "positions": """\
+receive = { args = ["all", "$agent"], message = { id = "id", body = "body", position = "id" }, position = "`0`" }
+promises = { page = true }
+""",
+}
+
+
+@pytest.mark.parametrize("how", RECEIVE)
+def test_no_more_is_shown_than_was_asked_for_where_the_bus_takes_no_limit(how: str, tmp_path: Path) -> None:
+    """What a bus hands out once waits in the door; a position is that of the last message shown."""
+    fleet = bus(tmp_path, OF_SHELF + RECEIVE[how], shelf=SHELF)
+    ann = fleet.join()
+    for body in ("one", "two", "three"):
+        ask(ann, "send", "ann", to="bob", body=body)
+    first, second = ask(fleet.join(), "receive", "bob", limit=2), ask(fleet.join(), "receive", "bob")
+    assert [message["body"] for message in first["messages"]] == ["one", "two"]
+    wanted = ["three"] if how == "taken" else ["one", "two", "three"]
+    assert [message["body"] for message in second["messages"]] == wanted
+    if how == "positions":
+        assert (first["position"], second["position"]) == (2, 3)
+        assert ask(ann, "receive", "cy", limit=2)["position"] == 0
+    assert fleet.end() == []
+
+
+def test_a_call_that_starts_a_server_has_the_time_of_the_start_besides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten seconds for an answer, and start_s for a server, both in tenths."""
+    monkeypatch.setenv("BUSPROOF_PATIENCE", "0.1")
+    slow = ONE_FOR_ALL.replace('per = "store"', 'per = "store", start_s = 200')
+    fleet = bus(
+        tmp_path, slow, server="import time\ntime.sleep(2)\n" + SERVER.replace("ONE_OR_MANY", "answer(request)")
+    )
+    door = fleet.join()
+    assert door.call("receive", {"agent_id": "ann", "limit": 1}, timeout_s=10.0)["messages"] == []
+    assert fleet.end() == []
+
+
 def _patiently(call: Any) -> Any:
     """A shared server that was killed may still be missed by the first call, and the dead by their parent."""
     for _ in range(20):

@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from busproof.contract.history import HistoryError
@@ -27,7 +27,6 @@ from busspark.validate import validate
 EXIT_CODES = {"valid": 0, "invalid": 1, "unknown": 2}
 # Below this Python ends before Spark has begun: spark_checks/README.md has the measurements.
 EVENTS_FOR_SPARK = 10_000_000
-EVENTS_OF_A_SHORT_ONE = 500_000
 Judged = dict[Run, list[Verdict]]
 
 
@@ -56,12 +55,23 @@ def _judge(args: argparse.Namespace) -> int:
     states = {path: state for path in args.paths if (state := _state(path))}
     args.paths, args.states = [path for path in args.paths if path not in states], list(states.values())
     codes = [_tell_state(state) for state in args.states]
-    if args.paths:
+    if args.paths and (args.master or any(IS_URI in path for path in args.paths)):
+        codes.append(_audit(args, list(_seen_from_afar(args.paths))))
+    elif args.paths:
         with as_streams(args.paths) as streams:
             codes.append(_audit(args, streams))
     elif args.out:
         telling.write(args.out, [], "invalid" if 1 in codes else "valid", {}, args.states)
     return next(code for code in (1, 2, 0) if code in codes)
+
+
+def _seen_from_afar(paths: list[str]) -> Iterator[str]:
+    """The places, as the workers of a cluster name them: Spark itself reads histories line by line."""
+    for path in paths:
+        if IS_URI in path or is_compact(Path(path)):
+            yield path
+        else:
+            yield from (file.absolute().as_uri() for file in histories([path]))
 
 
 def _follow(args: argparse.Namespace) -> int:
@@ -105,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _audit(args: argparse.Namespace, streams: str) -> int:
+def _audit(args: argparse.Namespace, streams: str | list[str]) -> int:
     by_engine: list[Judged] = []
     engine = args.engine if args.engine != "auto" else _fit_engine(args, streams)
     if engine in ("python", "both"):
@@ -113,7 +123,7 @@ def _audit(args: argparse.Namespace, streams: str) -> int:
     if engine in ("spark", "both"):
         by_engine.append(_in_spark(args, streams))
     judged = by_engine[0]
-    has_events = telling.tell(judged, "" if IS_URI in streams else streams)
+    has_events = telling.tell(judged, streams if isinstance(streams, str) else "")
     if len(by_engine) == 2:
         if by_engine[0] != by_engine[1]:
             print("The engines DISAGREE: a fault of busproof. Please report it with this history.")
@@ -131,8 +141,8 @@ def _audit(args: argparse.Namespace, streams: str) -> int:
     return EXIT_CODES[verdict]
 
 
-def _fit_engine(args: argparse.Namespace, streams: str) -> str:
-    if args.master or args.conf or IS_URI in streams:
+def _fit_engine(args: argparse.Namespace, streams: str | list[str]) -> str:
+    if args.conf or isinstance(streams, list):
         return "spark"
     events = _events(streams)
     engine = "spark" if events >= EVENTS_FOR_SPARK else "python"
@@ -145,31 +155,28 @@ def _events(streams: str) -> int:
     return sum(about.lines for system in systems_of(folder) for about in runs_of(folder, system).values())
 
 
-def _is_short(args: argparse.Namespace, streams: str) -> bool:
-    return not args.master and IS_URI not in streams and _events(streams) < EVENTS_OF_A_SHORT_ONE
-
-
-def _in_python(streams: str) -> Judged:
+def _in_python(streams: str | list[str]) -> Judged:
     from busspark.twin import judge
 
-    if IS_URI in streams:
-        raise EngineError("the Python engine reads folders of this machine; --engine spark reads this")
+    if isinstance(streams, list):
+        raise EngineError("the Python engine reads files of this machine; --engine spark reads this")
     started = time.monotonic()
-    judged = dict(judge(Path(streams)))
+    judged = dict(sorted(judge(Path(streams))))
     _say(f"python: all checks in {time.monotonic() - started:.1f} s")
     return judged
 
 
-def _in_spark(args: argparse.Namespace, streams: str) -> Judged:
+def _in_spark(args: argparse.Namespace, streams: str | list[str]) -> Judged:
     from busspark.judge import judge
-    from busspark.session import spark_session, stopped, told_in_a_sentence
+    from busspark.session import EVENTS_OF_A_SHORT_ONE, spark_session, stopped, told_in_a_sentence
 
     started = time.monotonic()
     _say("spark: starting a JVM, which takes some seconds")
     conf = {key: value for key, _, value in (pair.partition("=") for pair in args.conf)}
-    session = spark_session(master=args.master or "", conf=conf, is_short=_is_short(args, streams))
+    is_short = isinstance(streams, str) and _events(streams) < EVENTS_OF_A_SHORT_ONE
+    session = spark_session(master=args.master or "", conf=conf, is_short=is_short)
     with told_in_a_sentence(), stopped(session) as spark:
-        judged = judge(spark, streams, _say)
+        judged = dict(sorted(judge(spark, streams, _say).items()))
         _say(f"spark: all checks in {time.monotonic() - started:.1f} s, start included")
     return judged
 

@@ -11,9 +11,13 @@ from __future__ import annotations
 
 import gc
 import json
+import multiprocessing
+import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +34,10 @@ from busproof.systems import SYSTEMS
 
 ROWS_HELD = 5_000  # of one stream as objects, few enough for a core's cache
 TABLES_HELD = 10  # of those as columns, before they go to disk together
+BYTES_OF_A_JOB = 32_000_000  # another process costs a second to start
 FORMAT = 7  # streams of another lack something, and are made anew
 STATES = ("stored", "positions", "exported", "exports")  # a later dump or look at the export replaces them
+Run = tuple[str, str]  # system, run
 _TYPES = {int: pa.int64(), str: pa.string(), bool: pa.bool_()}
 
 
@@ -50,62 +56,88 @@ _HOW: dict[str, Any] = {"compression": "zstd", "compression_level": 1, "use_dict
 _SCHEMAS = {name: schema_of(fact) for name, fact in FACTS.items()}
 
 
-def compact(paths: Iterable[Path], into: Path) -> list[About]:
+def compact(paths: Iterable[Path], into: Path, jobs: int = 0) -> list[About]:
     """Write the runs of these files; parts that were recorded side by side are one run. Returns a row for each run.
+
+    The runs are taken by as many processes (all cores by default, if there is enough to do), each run by one of them.
 
     HistoryError if a file is no history of a known system.
     """
-    was_collecting = gc.isenabled()
-    gc.disable()  # millions of rows, and not one cycle
-    try:
-        return _compact(paths, into)
-    finally:
-        if was_collecting:
-            gc.enable()
-
-
-def _compact(paths: Iterable[Path], into: Path) -> list[About]:
-    runs: dict[tuple[str, str], list[Path]] = defaultdict(list)
+    parts_of: dict[Run, list[Path]] = defaultdict(list)
     for path in paths:
         first = next(scan(path), None)
         if not isinstance(first, Event) or first.system not in SYSTEMS:
             why = first.why if isinstance(first, Broken) else "it tells no known system" if first else "there is none"
             raise HistoryError(f"{path} is no history: its first line: {why}")
-        runs[first.system, first.run].append(path)
-    abouts = []
-    for system in {system for system, _ in runs}:
-        with written(into / system) as streams:
-            of_system = ((run, parts) for (of, run), parts in runs.items() if of == system)
-            abouts += [streams.take(run, parts) for run, parts in of_system]
-    return abouts
+        parts_of[first.system, first.run].append(path)
+    for system in {system for system, _ in parts_of}:
+        for name in FACTS:
+            (into / system / name).mkdir(parents=True, exist_ok=True)
+    shares = _shares(parts_of, jobs or os.cpu_count() or 1)
+    if len(shares) == 1:
+        abouts = _take(into, "a", shares[0])
+    else:
+        with ProcessPoolExecutor(len(shares), multiprocessing.get_context("spawn")) as pool:
+            taken = pool.map(_take, repeat(into), map("{:03}".format, range(len(shares))), shares)
+            abouts = {run: about for of_share in taken for run, about in of_share.items()}
+    _finish(into, abouts)
+    return list(abouts.values())
 
 
-@contextmanager
-def written(folder: Path) -> Iterator[Streams]:
-    """The streams of one system, whole when this ends well."""
-    streams = Streams(folder)
+def _shares(parts_of: dict[Run, list[Path]], jobs: int) -> list[dict[Run, list[Path]]]:
+    """The runs, shared out by size: the largest goes first, to the share that has the least."""
+    sizes = {run: sum(part.stat().st_size for part in parts) for run, parts in parts_of.items()}
+    count = max(1, min(jobs, len(parts_of), sum(sizes.values()) // BYTES_OF_A_JOB))
+    shares: list[dict[Run, list[Path]]] = [{} for _ in range(count)]
+    loads = [0] * count
+    for run in sorted(sizes, key=lambda run: -sizes[run]):
+        least = loads.index(min(loads))
+        shares[least][run] = parts_of[run]
+        loads[least] += sizes[run]
+    return shares
+
+
+def _take(into: Path, mark: str, parts_of: dict[Run, list[Path]]) -> dict[Run, About]:
+    """Write the streams of these runs, in files whose names begin with the mark."""
+    was_collecting = gc.isenabled()
+    gc.disable()  # millions of rows, and not one cycle
     try:
-        yield streams
-        streams.finish()
+        abouts: dict[Run, About] = {}
+        for system in {system for system, _ in parts_of}:
+            with closing(Streams(into / system, mark)) as streams:
+                runs = {run: parts for (of, run), parts in parts_of.items() if of == system}
+                abouts |= {(system, run): streams.take(run, parts) for run, parts in runs.items()}
+        return abouts
     finally:
-        streams.close()
+        if was_collecting:
+            gc.enable()
+
+
+def _finish(into: Path, abouts: dict[Run, About]) -> None:
+    """The rows about the runs come last."""
+    for system in {system for system, _ in abouts}:
+        for name in FACTS:
+            if not any((into / system / name).iterdir()):
+                pq.write_table(_SCHEMAS[name].empty_table(), into / system / name / "part-0.parquet")
+        rows = [_table("about", run, [about]) for (of, run), about in abouts.items() if of == system]
+        pq.write_table(pa.concat_tables(rows), into / system / "about" / "part-0.parquet")
 
 
 class Streams:
-    """A sink of facts that holds at most ROWS_HELD * TABLES_HELD rows of each stream."""
+    """A sink of facts that holds at most some ROWS_HELD * TABLES_HELD rows of each stream. Its files begin with `mark`.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._run = folder, ""
+    Rows of many short runs come together in one group of a file. The rows of a state wait for the end of their run.
+    """
+
+    def __init__(self, folder: Path, mark: str) -> None:
+        self._folder, self._mark, self._run = folder, mark, ""
         self._rows: dict[type[Fact], list[Fact]] = {fact: [] for fact in FACTS.values()}
         self._tables: dict[str, list[pa.Table]] = {name: [] for name in FACTS}
-        self._runs: list[str] = []
         self._writers: dict[str, pq.ParquetWriter] = {}
-        self._of_state: dict[str, list[Path]] = defaultdict(list)  # files of this run's last state
-        self._abouts: list[tuple[str, About]] = []
+        self._states: dict[str, list[pa.Table]] = {name: [] for name in STATES}  # of this run's last state
+        self._of_state: dict[str, list[Path]] = defaultdict(list)  # its files, once it is too long to be held
         self._counts: Counter[str] = Counter()
         self._parts = 0
-        for name in FACTS:
-            (folder / name).mkdir(parents=True, exist_ok=True)
 
     def take(self, run: str, parts: list[Path]) -> About:
         """Take all facts of one run."""
@@ -116,14 +148,18 @@ class Streams:
         about = extract_into(self, events, SYSTEMS[self._folder.name].facts)
         for name in FACTS:
             self._flush(name)
-            self._write(name)
+        for name in STATES:
+            for path in self._of_state[name]:
+                self._append(name, pq.read_table(path))
+                path.unlink()
+            for table in self._states[name]:
+                self._append(name, table)
+            self._states[name].clear()
         damage = next((integrity.damage for integrity in watched if integrity.damage), "")
         damage = damage or apart(dict(zip(map(str, parts), watched, strict=True)))
         source = json.dumps([str(part.absolute()) for part in parts])
         counts = json.dumps(self._counts)
-        about = msgspec.structs.replace(about, damage=damage, source=source, counts=counts, format=FORMAT)
-        self._abouts.append((run, about))
-        return about
+        return msgspec.structs.replace(about, damage=damage, source=source, counts=counts, format=FORMAT)
 
     def add(self, fact: Fact, /) -> None:
         """Add one row."""
@@ -133,25 +169,18 @@ class Streams:
             self._flush(STREAM[type(fact)])
 
     def restart(self, *streams: str) -> None:
-        """A state comes, and the rows written of the one before it go."""
+        """A state comes, and the rows of the one before it go."""
         for name in streams:
             for path in self._of_state.pop(name, []):
-                self._counts[name] -= pq.read_metadata(path).num_rows
                 path.unlink()
             self._rows[FACTS[name]].clear()
-            self._tables[name].clear()
-
-    def finish(self) -> None:
-        """The row about each run comes last."""
-        self.close()
-        for name in FACTS:
-            if not any((self._folder / name).iterdir()):
-                pq.write_table(_SCHEMAS[name].empty_table(), self._folder / name / "part-0.parquet")
-        for run, about in self._abouts:
-            pq.write_table(_table("about", run, [about]), self._new_file("about"))
+            self._states[name].clear()
+            self._counts[name] = 0
 
     def close(self) -> None:
         """End the files."""
+        for name in FACTS:
+            self._write(name)
         for writer in self._writers.values():
             writer.close()
         self._writers.clear()
@@ -160,10 +189,21 @@ class Streams:
         rows = self._rows[FACTS[name]]
         if not rows:
             return
-        tables = self._tables[name]
-        tables.append(_table(name, self._run, rows))
+        table = _table(name, self._run, rows)
         rows.clear()
-        if len(tables) >= TABLES_HELD:
+        self._counts.update({name: len(table), **_special(name, table)})
+        if name not in STATES:
+            self._append(name, table)
+            return
+        self._states[name].append(table)
+        if len(self._states[name]) >= TABLES_HELD:
+            self._of_state[name].append(self._new_file(name))
+            pq.write_table(pa.concat_tables(self._states[name]), self._of_state[name][-1], **_HOW)
+            self._states[name].clear()
+
+    def _append(self, name: str, table: pa.Table) -> None:
+        self._tables[name].append(table)
+        if sum(map(len, self._tables[name])) >= ROWS_HELD * TABLES_HELD:
             self._write(name)
 
     def _write(self, name: str) -> None:
@@ -171,18 +211,13 @@ class Streams:
             return
         table = pa.concat_tables(self._tables[name])
         self._tables[name].clear()
-        self._counts.update({name: len(table), **_special(name, table)})
-        if name in STATES:
-            self._of_state[name].append(self._new_file(name))
-            pq.write_table(table, self._of_state[name][-1], **_HOW)
-            return
         if name not in self._writers:
             self._writers[name] = pq.ParquetWriter(self._new_file(name), table.schema, **_HOW)
         self._writers[name].write_table(table)
 
     def _new_file(self, name: str) -> Path:
         self._parts += 1
-        return self._folder / name / f"part-{self._parts:06}.parquet"
+        return self._folder / name / f"part-{self._mark}-{self._parts:06}.parquet"
 
 
 def _special(name: str, table: pa.Table) -> dict[str, int]:

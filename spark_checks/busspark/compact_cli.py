@@ -19,10 +19,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="busproof compact", description=__doc__)
     parser.add_argument("paths", nargs="+", metavar="PATH", help="histories, folders or patterns of them")
     parser.add_argument("--into", type=Path, required=True, metavar="DIR", help="where the streams go")
+    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="processes (default: one for each core)")
     args = parser.parse_args(argv)
     started = time.monotonic()
     try:
-        abouts = compact(histories(args.paths), args.into)
+        abouts = compact(histories(args.paths), args.into, args.jobs)
     except (HistoryError, OSError) as error:
         say(f"busproof: {error}", sys.stderr)
         return 2

@@ -18,6 +18,7 @@ from busproof.systems import SYSTEMS
 from busspark.closer import Closer, by_run
 from busspark.compact import current
 from busspark.counted import of_all
+from busspark.ingest import ingested
 from busspark.known import KNOWN, is_screened
 from busspark.schema import fact_schema
 from busspark.screen import window
@@ -29,16 +30,27 @@ PARTITIONS = "spark.sql.shuffle.partitions"
 EVENTS_OF_A_PARTITION = 1_000_000
 
 
-def judge(spark: SparkSession, folder: str, say: Callable[[str], None] = lambda _: None) -> dict[Run, list[Verdict]]:
-    """Integrity and all checks of every run of these streams."""
-    judged: dict[Run, list[Verdict]] = {}
-    for system in systems_in(spark, folder):
-        ours = _of_our_own(spark)
-        streams = streams_of(ours, folder, system)
-        here = None if "://" in folder else Path(folder) / system
-        for run, verdicts in _judge_system(ours, streams, SYSTEMS[system].checks, here, say):
-            judged[system, run] = verdicts
-    return judged
+def judge(
+    spark: SparkSession, places: str | list[str], say: Callable[[str], None] = lambda _: None
+) -> dict[Run, list[Verdict]]:
+    """Integrity and all checks of every run in these places: one folder of compact streams, or raw histories."""
+    ours = _of_our_own(spark)
+    paths = [places] if isinstance(places, str) else places
+    if len(paths) > 1 or not (systems := systems_in(ours, paths[0])):
+        with ingested(ours, paths, say) as streams_by_system:
+            return _judge_systems(ours, streams_by_system, None, say)
+    here = None if "://" in paths[0] else Path(paths[0])
+    return _judge_systems(ours, {system: streams_of(ours, paths[0], system) for system in systems}, here, say)
+
+
+def _judge_systems(
+    spark: SparkSession, by_system: Mapping[str, Streams], here: Path | None, say: Callable[[str], None]
+) -> dict[Run, list[Verdict]]:
+    return {
+        (system, run): verdicts
+        for system, streams in by_system.items()
+        for run, verdicts in _judge_system(spark, streams, SYSTEMS[system].checks, here and here / system, say)
+    }
 
 
 def _of_our_own(spark: SparkSession) -> SparkSession:
@@ -59,9 +71,10 @@ def cut(spark: SparkSession, events: int) -> None:
 
 def systems_in(spark: SparkSession, folder: str) -> list[str]:
     """The systems whose streams are there, wherever the folder is."""
-    there = spark._jvm.org.apache.hadoop.fs.Path(folder)  # type: ignore[union-attr]
+    there = spark._jvm.org.apache.hadoop.fs.Path(f"{folder}/*/about")  # type: ignore[union-attr]
     files = there.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-    return sorted(file.getPath().getName() for file in files.listStatus(there) if file.getPath().getName() in SYSTEMS)
+    names = (about.getPath().getParent().getName() for about in files.globStatus(there) or ())
+    return sorted(name for name in names if name in SYSTEMS)
 
 
 def streams_of(spark: SparkSession, folder: str, system: str) -> dict[str, DataFrame]:

@@ -85,6 +85,7 @@ def spark_session(*, master: str = "", conf: Mapping[str, str] | None = None, is
     return session
 
 
+EVENTS_OF_A_SHORT_ONE = 500_000
 _SHORT = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
@@ -98,6 +99,12 @@ def _heap_mb() -> int:
     """A quarter of the memory, at least 1 GiB and at most 16."""
     memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
     return min(max(memory_mb // 4, 1024), 16 * 1024)
+
+
+def shorten(spark: SparkSession, events: int) -> None:
+    """Set up a session that runs for so many events, if they are few: queries are then not compiled."""
+    for key, value in _SHORT.items() if events < EVENTS_OF_A_SHORT_ONE else ():
+        spark.conf.set(key, value)
 
 
 @contextmanager
@@ -117,6 +124,8 @@ def told_in_a_sentence() -> Iterator[None]:
         yield
     except (Py4JError, PySparkException, OSError) as error:
         first = next(iter(str(error).splitlines()), type(error).__name__)
+        if "zStandard" in str(error):
+            raise EngineError("Spark cannot unpack .zst here: pack the files as .gz, or --engine python") from error
         if "OutOfMemoryError" in str(error):
             raise EngineError("Spark ran out of memory; --engine python may have enough") from error
         if isinstance(error, PySparkException | Py4JJavaError):

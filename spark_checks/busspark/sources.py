@@ -55,8 +55,8 @@ def _is_of_another_kind(file: Path) -> bool:
 
 @contextmanager
 def as_streams(paths: list[str]) -> Iterator[str]:
-    """A folder, or a URI, of compact streams: the given one, or one made of the histories, as long as this lasts."""
-    if len(paths) == 1 and (IS_URI in paths[0] or is_compact(Path(paths[0]))):
+    """A folder of compact streams: the given one, or one made of the histories, as long as this lasts."""
+    if len(paths) == 1 and is_compact(Path(paths[0])):
         yield paths[0]
         return
     files = histories(paths)

@@ -5,7 +5,9 @@ A small run is judged in memory. In a large one the checks are shown only the ro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 import msgspec
@@ -26,19 +28,41 @@ def judge(folder: Path) -> Iterator[tuple[Run, list[Verdict]]]:
     """Integrity and all checks, run by run."""
     for system in systems_of(folder):
         checks = SYSTEMS[system].checks
-        for run, about in runs_of(folder, system).items():
-            if about.damage or about.lines < EVENTS_IN_MEMORY or not can_judge(checks.values()):
-                yield (system, run), judge_facts(facts_of(folder, system, run), checks)
-            else:
-                yield (system, run), narrow(folder / system, run, about, checks)
+        runs = runs_of(folder, system)
+        large = [
+            run
+            for run, about in runs.items()
+            if not about.damage and about.lines >= EVENTS_IN_MEMORY and can_judge(checks.values())
+        ]
+        for run in large:
+            yield (system, run), narrow(folder / system, run, runs[run], checks)
+        for some in _together({run: about.lines for run, about in runs.items() if run not in large}):
+            for run, facts in facts_of(folder, system, some).items():
+                yield (system, run), judge_facts(facts, checks)
 
 
-def facts_of(folder: Path, system: str, run: str) -> Facts:
-    """All facts of one run, in memory."""
-    facts = Facts(about=[])
+def _together(lines_of: dict[str, int]) -> Iterator[list[str]]:
+    """The runs in groups of as many events as are held in memory: a group costs one pass over the streams."""
+    some: list[str] = []
+    held = 0
+    for run, lines in lines_of.items():
+        if some and held + lines > EVENTS_IN_MEMORY:
+            yield some
+            some, held = [], 0
+        some.append(run)
+        held += lines
+    if some:
+        yield some
+
+
+def facts_of(folder: Path, system: str, runs: Sequence[str]) -> dict[str, Facts]:
+    """All facts of these runs, in memory."""
+    by_run = {run: Facts(about=[]) for run in runs}
     for name, fact in FACTS.items():
-        names = [field.name for field in msgspec.structs.fields(fact)]
-        table = pq.read_table(folder / system / name, columns=names, filters=[("run", "=", run)])
+        names = ["run", *(field.name for field in msgspec.structs.fields(fact))]
+        table = pq.read_table(folder / system / name, columns=names, filters=[("run", "in", runs)])
         for batch in table.to_batches():
-            getattr(facts, name).extend(map(fact, *(column.to_pylist() for column in batch.columns)))
-    return facts
+            rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            for run, of_run in groupby(rows, itemgetter(0)):
+                getattr(by_run[run], name).extend(fact(*row[1:]) for row in of_run)
+    return by_run

@@ -27,7 +27,7 @@ Recorded = Callable[[str], Path]
 def facts_in(folder: Path, system: str) -> Facts:
     """The facts of the one run, without those about the files."""
     (run,) = runs_of(folder, system)
-    facts = facts_of(folder, system, run)
+    facts = facts_of(folder, system, [run])[run]
     facts.about = []
     return facts
 

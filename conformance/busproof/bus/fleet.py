@@ -18,6 +18,7 @@ from busproof.bus.warm import Warm
 from busproof.contract import CONTRACTS, HelloReply
 
 __all__ = ["BudgetSpent", "BusSpecError", "Fleet", "open_door", "reference"]
+_SENDS = ("publish", "send", "transition")
 NOW_MS_MAX = "now_ms_max"  # a limit that a bus may declare: no time after it can be set
 
 
@@ -53,6 +54,7 @@ class Fleet:
         self._household = household or Household()
         self.specs, self.system = specs, system
         self.ends_at: float | None = None  # Unix seconds
+        self.tied: str | None = None  # why its messages of one moment have no order (`play.ties`); None: not tried yet
         self._idle: dict[str, list[Door]] = defaultdict(list)
         self._spec_of: dict[int, str] = {}
         self._lasts = contextlib.ExitStack()
@@ -74,6 +76,10 @@ class Fleet:
         limits = first.limits | ({NOW_MS_MAX: min(ends_ms)} if ends_ms else {})
         clock = "manual" if manual else "wall"
         return first.model_copy(update={"nouns": nouns, "features": features, "limits": limits, "clock": clock})
+
+    def is_of_a_new_moment(self, method: str) -> bool:
+        """Must time pass before this call, as the messages of one moment have no order?"""
+        return bool(self.tied) and method in _SENDS
 
     def goes_on(self) -> None:
         """Raises BudgetSpent if the run's time is over."""
@@ -142,14 +148,9 @@ class Fleet:
     def _say_hello(self, spec: str) -> HelloReply:
         door = open_door(spec, self._household.spawn)
         try:
-            reply = (
-                CONTRACTS[self.system]
-                .methods["hello"]
-                .reply.model_validate(door.call("hello", {"protocol": ["1"], "system": self.system}))
-            )
+            reply = HelloReply.model_validate(door.call("hello", {"protocol": ["1"], "system": self.system}))
         except Exception:
             door.kill()
             raise
-        assert isinstance(reply, HelloReply)
         self._idle[spec].append(door)
-        return reply
+        return CONTRACTS[self.system].completed(reply)

@@ -27,19 +27,20 @@ class Session:
         *,
         process: int,
         agent: str,
-        goes_on: Callable[[], None] = lambda: None,  # raises where no call is to follow
+        goes_on: Callable[[str], None] = lambda method: None,  # before each call; raises where none is to follow
     ) -> None:
         self.door, self.recorder, self.process, self.agent = door, recorder, process, agent
         self._goes_on = goes_on
         self.now_ms: int | None = None
         self.retired = False
+        self.names: dict[str, str] | None = None  # the bus's id of a message → a script's, where scripts give none
         self._contract = CONTRACTS[recorder.system]
 
     def call(self, method: str, *, timeout_s: float = 30.0, **params: Any) -> dict[str, Any]:
         """Call and record. The caller's name is this agent's if the method takes one and none is given."""
         for name in self._contract.callers_of(method):
             params.setdefault(name, self.agent)
-        self._goes_on()
+        self._goes_on(method)
         self._record("invoke", method, params)
         if (gate := GATE.get()) is not None:
             GATE.set(None)

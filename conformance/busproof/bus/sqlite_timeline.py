@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 
 from busproof.bus.base import Refused
 from busproof.bus.participant import Participant
-from busproof.contract.timeline import ACK_WAIT_MS, DB_NAME, TIMELINE_TABLES
+from busproof.contract.timeline import ACK_WAIT_MS, CONTRACT, DB_NAME, TIMELINE_TABLES
 
 # type → the word in its subject, then its dimensions; the reply's type and dimensions by the same names
 DIMENSIONS = {
@@ -29,7 +29,7 @@ DIMENSIONS = {
     "fork": ("fork", "agent_name"),
 }
 REPLIES = {"invoke": "complete", "request": "response", "delegate": "delegate-reply"}
-NAME_BYTES_MAX, SEQUENCE_MAX, PAYLOAD_BYTES_MAX = 200, 2**53, 1_000_000
+BOUND_OF = CONTRACT.bound_of
 CONSUMER_CHARS_MAX = 200
 START = "0" * 64
 Row = dict[str, Any]
@@ -239,11 +239,9 @@ def token(value: Any) -> str:
 
 def checked_name(value: Any) -> str:
     """A dimension."""
-    if type(value) is not str or not 0 < len(value.encode("utf-8", "replace")) <= NAME_BYTES_MAX:
+    if not BOUND_OF["agent"].takes(value):
         raise refuse("INVALID_ARGUMENT", f"no dimension: {value!a:.80}")
-    if any("\ud800" <= char <= "\udfff" for char in value):
-        raise refuse("INVALID_ARGUMENT", "half surrogates")
-    return value
+    return str(value)
 
 
 def checked(key: Any, *, whole: bool = True) -> Row:
@@ -257,7 +255,7 @@ def checked(key: Any, *, whole: bool = True) -> Row:
         if value is None and not whole:
             continue
         if name == "sequence":
-            if type(value) is not int or not 0 <= value <= SEQUENCE_MAX:
+            if not BOUND_OF["sequence"].takes(value):
                 raise refuse("INVALID_ARGUMENT", f"no sequence: {value!a:.80}")
         else:
             checked_name(value)
@@ -340,7 +338,7 @@ def text_of(payload: Any) -> str:
         json.dumps(payload, ensure_ascii=False).encode()
     except ValueError as error:
         raise refuse("INVALID_ARGUMENT", str(error)) from error
-    if len(text) > PAYLOAD_BYTES_MAX:
+    if len(text) > BOUND_OF["payload"].high:
         raise refuse("PAYLOAD_TOO_LARGE", f"{len(text)} bytes")
     return text
 

@@ -18,9 +18,7 @@ from typing import Any
 
 from busproof.bus.base import Refused
 from busproof.bus.participant import Participant
-from busproof.contract.worker import LEASE_MS, WORKER_TABLES
-
-INLINE_BYTES_MAX = 4096
+from busproof.contract.worker import INLINE_BYTES, LEASE_MS, WORKER_TABLES
 
 
 class WorkerParticipant(Participant):
@@ -47,7 +45,7 @@ class WorkerParticipant(Participant):
         if not all(isinstance(text, str) and text for text in texts) or not message.keys() <= {*names, "payload"}:
             raise Refused("INVALID_ARGUMENT", f"not a message: {ascii(message)[:200]}", definite=True)
         text: str | None = json.dumps(message["payload"]) if "payload" in message else None
-        ref = self._save_blob(text.encode()) if text is not None and len(text.encode()) > INLINE_BYTES_MAX else None
+        ref = self._save_blob(text.encode()) if text is not None and len(text.encode()) > INLINE_BYTES else None
         text = None if ref is not None else text
         row = (
             message.get("id") or str(uuid.uuid4()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
 from collections.abc import Mapping
@@ -10,6 +11,8 @@ from pathlib import PurePosixPath
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from busproof.contract.bounds import Bound
 
 T0_MS = 1_768_053_600_000  # where every script's clock starts: 2026-01-10T14:00:00Z, the seed's own example
 
@@ -65,6 +68,7 @@ class HelloReply(Reply):
     systems: list[str]
     nouns: list[Noun] = Field(description="a noun declared here is judged whole")
     features: list[str] = Field(default=[], description="optional abilities, see Features")
+    lacks: list[str] = Field(default=[], description="usual features that it does not have, see Features")
     clock: Literal["manual", "wall"] = Field(default="wall", description="manual: clock.set rules its time")
     durability: Literal["process-crash", "power-loss"] = "process-crash"
     limits: dict[str, int] = Field(default={}, description="inline_payload_bytes_max, payload_bytes_max, now_ms_max, …")
@@ -152,8 +156,28 @@ class Contract:
     package: str = "busproof"  # its folder holds requirements/SYSTEM.toml and templates/SYSTEM/
     types: tuple[type[BaseModel], ...] = ()  # of values that no field of a method names
     options: Mapping[str, str] = field(default_factory=dict)  # of open, that the kit may send: name → its meaning
+    bounds: tuple[Bound, ...] = ()  # of fields
     limits: Mapping[str, str] = field(default_factory=dict)  # of hello, that the kit reads: name → its meaning
+    usual: Mapping[str, Noun] = field(default_factory=dict)  # features that come with a noun, unless `hello.lacks` them
     busy: str = "BUSY"  # the seed's name for a lock that was not let go
+
+    @functools.cached_property
+    def bound_of(self) -> Mapping[str, Bound]:
+        """The bound of each field, by the field's name, or METHOD.NAME."""
+        return {name: bound for bound in self.bounds for name in bound.fields.split()}
+
+    def bounds_of(self, method: str) -> dict[str, Bound]:
+        """The bounds of a method's parameters, by the parameters' names."""
+        names = {name: (f"{method}.{name}", name) for name in self.methods[method].params.model_fields}
+        return {
+            name: self.bound_of[place] for name, both in names.items() for place in both[::-1] if place in self.bound_of
+        }
+
+    def completed(self, hello: HelloReply) -> HelloReply:
+        """What a bus says of itself, with the usual features among those that it declares."""
+        decided = {*hello.lacks, *hello.features}
+        usual = [name for name, noun in self.usual.items() if noun in hello.nouns and name not in decided]
+        return hello.model_copy(update={"features": [*hello.features, *usual]})
 
     @property
     def table_names(self) -> set[str]:

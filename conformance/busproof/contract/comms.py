@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from pydantic import Field
 
+from busproof.contract import bounds
+from busproof.contract.bounds import DAY_S, INT_MAX, LIST_MAX, MIB, NAME, NUMBER, OBJECT, PROSE, TEXT, WHOLE, Bound
 from busproof.contract.common import SESSION_METHODS, Contract, Done, Empty, Params, Reply, methods
 
 VISIBILITY_MS = 60_000  # C2: a claim
@@ -140,7 +143,7 @@ class RequestReply(Reply):
 
 
 class ValidateParams(Params):
-    """Any JSON value."""
+    """Any OBJECT value."""
 
     message: Any
 
@@ -252,7 +255,7 @@ class TallyReply(Reply):
 
 
 class WriteArtifactParams(Params):
-    """Store JSON in .claude/artifacts/AGENT/TASK/NAME, whole or not at all."""
+    """Store OBJECT in .claude/artifacts/AGENT/TASK/NAME, whole or not at all."""
 
     agent_id: str
     task_id: str
@@ -374,6 +377,47 @@ CREATE TABLE IF NOT EXISTS dead_letter_queue (
   retry_count INTEGER NOT NULL);
 """
 
+_INPUT = "comms.limit.15"
+
+COMMS_BOUNDS = (
+    Bound(
+        "to_agent from_agent agent_id",
+        *(NAME, 1, 200, _INPUT),
+        limits=(("name_bytes_max", "names of agents, tasks and artifacts; a channel is another text"),),
+    ),
+    Bound("write_artifact.agent_id write_artifact.task_id write_artifact.name", NAME, 1, 200, "comms.blob.07"),
+    Bound(
+        "correlation_id message_type type channel channel_name current_task status id vote_id"
+        " claim_message.message_id complete_message.message_id",
+        *(TEXT, 1, 1024, _INPUT),
+        limits=(("text_chars_max", "other texts of a message"),),
+    ),
+    Bound("read_artifact.artifact_path", TEXT, 1, 1024, "comms.blob.10"),
+    Bound(
+        "payload content",
+        *(OBJECT, -math.inf, 4 * MIB, "comms.limit.17", "PAYLOAD_TOO_LARGE"),
+        limits=(
+            ("payload_bytes_max", "JSON text of a payload as `json.dumps` writes it; one more is PAYLOAD_TOO_LARGE"),
+        ),
+    ),
+    Bound(
+        "priority",
+        *(WHOLE, 1, 10, "comms.log.30"),
+        row_of_true="comms.log.33",
+        limits=(("priority_max", "the highest priority of a message"), ("priority_min", "the least")),
+    ),
+    # Ten years; a later end than most may be no time of four digits a year.
+    Bound("ttl_seconds", WHOLE, 1, 10 * 365 * DAY_S, _INPUT, least=0, most=2**32, refuses="above"),
+    Bound("limit", WHOLE, 1, LIST_MAX, _INPUT, least=0, most=INT_MAX),
+    Bound("timeout_seconds", NUMBER, 0, DAY_S, _INPUT, most=math.inf, refuses="above"),
+    Bound("delivery_count", WHOLE, 1, INT_MAX, _INPUT, least=0, refuses="below"),
+    Bound("error", PROSE, 1, 65_536, _INPUT),
+    Bound("max_attempts", WHOLE, 1, 100, _INPUT),
+    Bound("base_delay", NUMBER, 0, 3600, _INPUT),
+    Bound("jitter", NUMBER, 0.5, 1.5, _INPUT, least=-math.inf, most=math.inf),
+    Bound("at_ms", WHOLE, 0, 2**53, _INPUT, least=-INT_MAX - 1, most=INT_MAX, refuses="below above"),
+)
+
 _MESSAGE_ID = "6f0c9a52-3f0e-4f2b-9f3e-0d6a2b1c7e55"
 _SENT = {"key": ("reply.message_id", "params.message_id")}
 
@@ -392,14 +436,9 @@ CONTRACT = Contract(
     reference="refbus.driver",
     callers=("agent_id", "from_agent"),
     options={"synchronous": "feature synchronous: with FULL nothing acknowledged is lost with the power"},
-    limits={
-        "payload_bytes_max": "JSON text of a payload as `json.dumps` writes it; one more is PAYLOAD_TOO_LARGE",
-        "name_bytes_max": "names of agents, tasks and artifacts; a channel is another text",
-        "text_chars_max": "other texts of a message",
-        "priority_min": "the least priority of a message",
-        "priority_max": "the highest",
-        "request_timeout_ms": "of the request helper; the kit waits it out only where it is told, and short",
-    },
+    bounds=COMMS_BOUNDS,
+    limits=bounds.limits(COMMS_BOUNDS)
+    | {"request_timeout_ms": "of the request helper; the kit waits it out only where it is told, and short"},
     columns={
         "send_message": _SENT,
         "send_with_retry": _SENT,

@@ -11,6 +11,7 @@ from busproof.contract.common import SESSION_METHODS, Contract, Done, Params, Re
 
 # The promises of a bus. Each brings rows of its own; what is not declared is never asked and never assumed.
 MAILBOX_FEATURES = {
+    "limit": "receive answers no more messages than `limit` asks for; without this, as many as it likes",
     "ack": "a message comes again at each receive until it is acked, and not after (with `consumes`: see `unacked`)",
     "consumes": "receive shows a message once: to read is to take",
     "unacked": "a second view: the messages that are not acked, whatever receive has shown",
@@ -246,6 +247,7 @@ CONTRACT = Contract(
         "page_max": "receive answers so many messages at most, whatever `limit` asks",
         "attempts_max": "feature dead_letter: how often a job is handed out",
     },
+    usual={"limit": "cursor"},
     columns={
         "send": {"key": ("reply.id",), "seq": ("reply.n",)},
         "claim": _NAME,

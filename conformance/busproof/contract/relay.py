@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import Field
 
+from busproof.contract.bounds import MIB
 from busproof.contract.common import SESSION_METHODS, Contract, Done, Empty, Params, Reply, methods
 
 RELAY_FEATURES = {
@@ -165,6 +166,20 @@ CREATE TABLE IF NOT EXISTS agents (name TEXT PRIMARY KEY, registered_at INTEGER 
 CREATE TABLE IF NOT EXISTS pending_operations (id INTEGER PRIMARY KEY AUTOINCREMENT, operation_type TEXT NOT NULL,
   payload TEXT NOT NULL, created_at INTEGER NOT NULL, completed_at INTEGER);
 """
+
+# The options of open as they are unless said, which are the numbers of the seed.
+DEFAULTS: dict[str, Any] = {
+    "settle_ms": 100,
+    "malformed_ms": 5_000,
+    "orphan_ms": 30_000,
+    "message_bytes_max": MIB,
+    "retries_max": 3,
+    "retry_ms": 1_000,
+    "rate_per_min": 6_000,
+    "retention_days": 30,
+    "agent_timeout_ms": 3_600_000,
+    "archive": True,
+}
 
 CONTRACT = Contract(
     system="relay",

@@ -6,11 +6,14 @@ append, numbered and chained within its timeline.
 
 from __future__ import annotations
 
+import math
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from busproof.contract import bounds
+from busproof.contract.bounds import DAY_S, INT_MAX, JSON, LIST_MAX, RAW, WHOLE, Bound
 from busproof.contract.common import SESSION_METHODS, Contract, Done, Empty, Params, Reply, methods
 
 DB_NAME = "timeline.db"
@@ -450,6 +453,30 @@ _INVOKE = {
 }
 _APPENDED = {"key": ("reply.subject",), "seq": ("reply.number",)}
 
+TIMELINE_BOUNDS = (
+    Bound(
+        "agent timeline submission group parent",
+        *(RAW, 1, 200, "timeline.route.26"),
+        limits=(("name_bytes_max", "names in keys"),),
+    ),
+    Bound(
+        "sequence",
+        *(WHOLE, 0, 2**53, "timeline.route.27"),
+        limits=(("sequence_max", "the highest sequence of a request"),),
+    ),
+    Bound(
+        "payload",
+        *(JSON, -math.inf, 1_000_000, "timeline.log.33", "PAYLOAD_TOO_LARGE"),
+        limits=(("payload_bytes_max", "JSON text of a payload"),),
+    ),
+    Bound("after", WHOLE, 0, INT_MAX, "timeline.log.28"),
+    Bound("limit", WHOLE, 1, LIST_MAX, "timeline.log.28", least=0, most=INT_MAX, refuses="below"),
+    Bound("wait_ms", WHOLE, 0, DAY_S * 1000, "timeline.cursor.11"),
+    Bound("timeout_ms", WHOLE, 0, DAY_S * 1000, "timeline.retry.10"),
+    Bound("at", WHOLE, 0, INT_MAX, "timeline.fork.10"),
+    Bound("ack_wait_ms", WHOLE, 1, 2**53, "timeline.cursor.06"),
+)
+
 CONTRACT = Contract(
     system="timeline",
     methods=TIMELINE_METHODS,
@@ -467,12 +494,9 @@ CONTRACT = Contract(
         "backend": "feature nats: `nats`, and nats_url says where the server is",
         "nats_url": "of the JetStream server",
     },
-    limits={
-        "payload_bytes_max": "JSON text of a payload",
-        "name_bytes_max": "names in keys",
-        "sequence_max": "the highest sequence of a request",
-        "call_timeout_ms": "of the call helper; the kit waits it out only where it is told, and short",
-    },
+    bounds=TIMELINE_BOUNDS,
+    limits=bounds.limits(TIMELINE_BOUNDS)
+    | {"call_timeout_ms": "of the call helper; the kit waits it out only where it is told, and short"},
     columns={
         "send": _APPENDED,
         "reply": _APPENDED,

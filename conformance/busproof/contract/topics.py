@@ -5,11 +5,13 @@ A reply is described as far as the seed or a decision names it; a server may say
 
 from __future__ import annotations
 
+import math
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from pydantic import Field
 
+from busproof.contract.bounds import BODY, DAY_S, INT_MAX, LIST, TEXT, WHOLE, Bound, Kind
 from busproof.contract.common import SESSION_METHODS, Contract, Empty, Noun, Params, Reply, ToolServer, methods
 
 # A store is a folder; AGENT_BUS_DB names this file in it.
@@ -275,6 +277,31 @@ CREATE TABLE IF NOT EXISTS agent_name_reservations (topic_id TEXT, agent_name TE
   created_at REAL, last_claimed_at REAL, PRIMARY KEY (topic_id, agent_name));
 """
 
+
+def _at_most(fields: str, kind: Kind, low: float, high: float, row: str, cap: str = "") -> Bound:
+    """A bound whose high no sentence sets, or only a cap, which another bus may not have."""
+    return Bound(fields, kind, low, high, row, most=math.inf, refuses="above", cap=cap)
+
+
+TOPICS_BOUNDS = (
+    _at_most("content_markdown", BODY, 1, 65_536, "topics.limit.02", "topics.limit.02"),
+    _at_most("outbox", LIST, 0, 50, "topics.limit.01", "topics.limit.01"),
+    _at_most("message_type", TEXT, 1, 32, "topics.limit.03", "topics.limit.03"),
+    _at_most("client_message_id", TEXT, 1, 128, "topics.limit.04", "topics.limit.04"),
+    _at_most("agent_name", TEXT, 1, 64, "topics.lease.05", "topics.limit.05"),
+    _at_most("topic_id name model reclaim_token", TEXT, 1, 1024, "topics.route.19"),
+    _at_most("reply_to", TEXT, 1, 1024, "topics.log.59"),
+    _at_most("reason", BODY, 1, 1024, "topics.route.19"),
+    _at_most("query", BODY, 1, 1024, "topics.search.07"),
+    _at_most("max_items", WHOLE, 1, 20, "topics.limit.07", "topics.limit.06"),
+    _at_most("wait_seconds", WHOLE, 0, DAY_S, "topics.limit.07"),
+    _at_most("window_seconds", WHOLE, 1, INT_MAX, "topics.presence.06"),
+    _at_most("topic_presence.limit", WHOLE, 1, INT_MAX, "topics.presence.07"),
+    _at_most("messages_search.limit", WHOLE, 1, 1000, "topics.search.08"),
+    _at_most("ack_through", WHOLE, 0, INT_MAX, "topics.cursor.16"),
+    _at_most("last_seq", WHOLE, 0, INT_MAX, "topics.cursor.44"),
+)
+
 CONTRACT = Contract(
     system="topics",
     methods=TOPICS_METHODS,
@@ -298,6 +325,7 @@ CONTRACT = Contract(
         version=("ping", "package_version"),
     ),
     busy="DB_BUSY",
+    bounds=TOPICS_BOUNDS,
     trials={
         "ping": {},
         "topic_create": {"name": "doctor"},

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from pydantic import Field
 
+from busproof.contract import bounds
+from busproof.contract.bounds import DAY_S, INT_MAX, JSON, LIST_MAX, MIB, NAME, TEXT, WHOLE, Bound
 from busproof.contract.common import SESSION_METHODS, Contract, Done, Empty, Params, Reply, methods
 
 # Optional abilities inside a noun. A requirement row that `needs` one is not applicable if it is not declared.
+INLINE_BYTES = 4096  # W4: of a payload in its row
 LEASE_MS = 60_000  # W9: a claim, and each renewal of it
 
-WORKER_FEATURES = {
+# What the seed's bus has; in the world some of it is optional, and `hello.lacks` says which.
+WORKER_USUAL = {
+    "idempotent_publish": "a message has the id that its sender gives it, and the same again is the same message",
+    "broadcast": "a message without `to` is for every agent",
+    "late_readers": "what was sent before an agent's first poll waits for it; without this none of it does",
+    "any_name": "an agent's name is any text; without this letters and digits of ASCII, and behind one of these . _ -",
+    "self_delivery": "an agent is given what it sends to itself, and its own broadcasts; without this none of these",
+}
+
+WORKER_FEATURES = WORKER_USUAL | {
     "seq": "publish returns the seq it was given",
     "publish_many": "several messages in one transaction",
     "process_loop": "one pass of the processing loop over the door",
@@ -396,7 +409,30 @@ INSERT OR IGNORE INTO export_state (id, last_seq) VALUES (1, 0);
 """
 
 _TASK = {"key": ("params.task_id",)}
+_LEASE = _TASK | {"lease_until_ms": ("reply.lease_until_ms",)}
 _WORKER = {"key": ("params.worker",)}
+
+WORKER_BOUNDS = (
+    Bound(
+        "agent_id worker task_id",
+        *(NAME, 1, 200, "worker.limit.01"),
+        limits=(("name_bytes_max", "names of agents, tasks and workers"),),
+    ),
+    Bound(
+        "correlation_id", *(TEXT, 1, 1024, "worker.limit.01"), limits=(("text_chars_max", "other texts of a message"),)
+    ),
+    Bound(
+        "payload",
+        *(JSON, -math.inf, 4 * MIB, "worker.limit.07", "PAYLOAD_TOO_LARGE"),
+        limits=(("payload_bytes_max", "JSON text of a payload; one more is PAYLOAD_TOO_LARGE"),),
+    ),
+    Bound("limit", WHOLE, 1, LIST_MAX, "worker.limit.05", least=0, most=INT_MAX),
+    Bound("wait_ms", WHOLE, 0, DAY_S * 1000, "worker.limit.05"),
+    Bound("seq token", WHOLE, 0, INT_MAX, "worker.limit.05"),
+    Bound("progress", WHOLE, -INT_MAX - 1, INT_MAX, "worker.limit.05"),
+    Bound("lease_ms", WHOLE, 1, 2**53, "worker.limit.05"),
+    Bound("unread_max deliveries_max", WHOLE, 1, INT_MAX, "worker.limit.05"),
+)
 
 CONTRACT = Contract(
     system="worker",
@@ -419,20 +455,21 @@ CONTRACT = Contract(
         "lease_ms": "how long a claim lasts, instead of 60 s; a bus need not know it",
         "synchronous": "feature synchronous: with FULL nothing acknowledged is lost with the power",
     },
-    limits={
-        "payload_bytes_max": "JSON text of a payload; one more is PAYLOAD_TOO_LARGE",
-        "inline_payload_bytes_max": "what is longer goes to a blob",
-        "name_bytes_max": "names of agents, tasks and workers",
-        "text_chars_max": "other texts of a message",
+    bounds=WORKER_BOUNDS,
+    limits=bounds.limits(WORKER_BOUNDS) | {"inline_payload_bytes_max": "what is longer goes to a blob"},
+    usual={
+        "idempotent_publish": "log",
+        "broadcast": "route",
+        "late_readers": "route",
+        "self_delivery": "route",
+        "any_name": "route",
     },
     columns={
         "publish": {"key": ("reply.id", "params.message.id"), "seq": ("reply.seq",)},
         "ack": {"seq": ("params.seq",)},
         "redrive": {"seq": ("params.seq",)},
-        "try_claim_task": _TASK
-        | {"token": ("reply.token",), "granted": ("reply.claimed",), "lease_until_ms": ("reply.lease_until_ms",)},
-        "renew_claim": _TASK
-        | {"token": ("params.token",), "granted": ("reply.renewed",), "lease_until_ms": ("reply.lease_until_ms",)},
+        "try_claim_task": _LEASE | {"token": ("reply.token",), "granted": ("reply.claimed",)},
+        "renew_claim": _LEASE | {"token": ("params.token",), "granted": ("reply.renewed",)},
         "release_claim": _TASK | {"token": ("params.token",), "granted": ("reply.released",)},
         "save_blob": {"key": ("reply.ref",)},
         "worker_state": _WORKER,

@@ -12,11 +12,11 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from busproof.contract.relay import DEFAULTS
 from busproof.oddities.common import some
 from busproof.oracle.models.relay_text import FILE_NAME, is_agent_name, parsed
 
-SETTLE_MS, HALF_MS = 100, 30_000
-MESSAGE_BYTES_MAX = 1_048_576
+SETTLE_MS, HALF_MS, MESSAGE_BYTES_MAX = (DEFAULTS[name] for name in ("settle_ms", "orphan_ms", "message_bytes_max"))
 
 
 def _permissions(db: sqlite3.Connection, folder: Path, now_ms: int) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import UnionType
@@ -12,6 +13,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from busproof import contract as protocol
+from busproof.contract import bounds
 from busproof.contract.catalogue import Requirement, catalogue
 from busproof.contract.common import SESSION_METHODS, Contract, Method
 from busproof.pages import wire_example
@@ -28,10 +30,13 @@ def schemas(system: str) -> dict[str, Any]:
 
 
 def write(path: Path) -> list[Path]:
-    """The page at this path, and those of the systems in a folder beside it. Returns the paths written."""
+    """The page at this path, those of the systems in a folder beside it, and the bounds of the specifications there."""
     folder = path.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
     pages = {path: page()} | {folder / f"{name}.md": system_page(name) for name in protocol.CONTRACTS}
+    for name in protocol.CONTRACTS:
+        if (spec := path.parent / "spec" / f"{name}.md").exists():
+            pages[spec] = with_bounds(spec.read_text(encoding="utf-8"), name)
     for place, text in pages.items():
         place.write_text(text, encoding="utf-8")
     return list(pages)
@@ -88,6 +93,13 @@ def system_page(system: str) -> str:
     return "\n".join(line for part in parts for line in part).rstrip() + "\n"
 
 
+def with_bounds(specification: str, system: str) -> str:
+    """A specification whose table of bounds is the contract's."""
+    table = "\n".join(bounds.table(protocol.CONTRACTS[system].bounds))
+    marks = r"(?s)(<!-- Generated: the bounds[^\n]*\n\n).*?(\n\n<!-- Generated up to here)"
+    return re.sub(marks, lambda match: f"{match[1]}{table}{match[2]}", specification)
+
+
 def _head(contract: Contract) -> list[str]:
     system = contract.system
     means = [
@@ -114,12 +126,18 @@ def _nouns(contract: Contract, rows: list[Requirement]) -> Iterator[str]:
     yield "| noun | rows | in the profile `core` |"
     yield "|---|---|---|"
     for noun in contract.profiles["full"]:
-        count = sum(row.noun == noun and set(row.needs) <= {"clock"} and row.check is not None for row in rows)
+        count = sum(
+            row.noun == noun and set(row.needs) <= {"clock", *contract.usual} and row.check is not None for row in rows
+        )
         yield f"| `{noun}` | {count} | {'yes' if noun in contract.profiles['core'] else ''} |"
     yield ""
 
 
 def _features(contract: Contract, rows: list[Requirement]) -> Iterator[str]:
+    if contract.usual:
+        usual = ", ".join(f"`{name}`" for name in contract.features if name in contract.usual)
+        yield f"A bus has {usual} unless `hello.lacks` names them: nobody has to declare what a usual bus has."
+        yield ""
     yield "| feature | what it promises | rows that it brings |"
     yield "|---|---|---|"
     for name, text in contract.features.items():

@@ -87,7 +87,8 @@ def page(bus: str, answers: list[Told]) -> Iterator[str]:
     yield "[promises]"
     for answer in answers:
         yield from answer.lines()
-    silent = [name for name in CONTRACT.features if name not in {answer.promise for answer in answers}]
+    told_of = {*CONTRACT.usual, *(answer.promise for answer in answers)}
+    silent = [name for name in CONTRACT.features if name not in told_of]
     if silent:
         yield f"# Not seen: {', '.join(silent)}"
 

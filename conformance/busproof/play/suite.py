@@ -28,6 +28,7 @@ from typing import Any, Literal
 from busproof.bus.fleet import Fleet
 from busproof.bus.scratch import scratch
 from busproof.bus.session import Session
+from busproof.contract import CONTRACTS
 from busproof.contract.catalogue import Requirement, catalogue
 from busproof.contract.common import T0_MS
 from busproof.contract.history import Event, Recorder, read
@@ -61,6 +62,8 @@ class Ctx:
         self._blamed: list[int] = []
         self._numbers = itertools.count()
         self._now_ms = T0_MS
+        takes_ids = self.has("idempotent_publish") or "idempotent_publish" not in CONTRACTS[fleet.system].usual
+        self._names: dict[str, str] | None = None if takes_ids else {}
 
     def agent(self, name: str, **options: Any) -> Session:
         """A new process working as this agent, opened on the store, its clock at the scenario's time."""
@@ -78,13 +81,16 @@ class Ctx:
         self.opened_with[number] = {**self._options, **options}
         door = self.fleet.door(number, self.store, self.opened_with[number], in_real_time=in_real_time)
         session = Session(door, self.recorder, process=number, agent=name, goes_on=self._goes_on)
+        session.names = self._names
         self._sessions.append(session)
         return session
 
-    def _goes_on(self) -> None:
+    def _goes_on(self, method: str) -> None:
         """The end of the user's time is the end of the script; another thread's call is left alone."""
         if threading.get_ident() == self._thread:
             self.fleet.goes_on()
+            if self.fleet.is_of_a_new_moment(method):
+                self.advance(1, is_told_only=True)
 
     @property
     def newest(self) -> Session:
@@ -106,11 +112,11 @@ class Ctx:
         if self.hello.clock == "manual":
             self.advance(1)
 
-    def advance(self, ms: int) -> int:
-        """Move every session's clock on (or back, if negative) and return the new time."""
+    def advance(self, ms: int, *, is_told_only: bool = False) -> int:
+        """Move all clocks on (or back, if negative), or those that were told a time; return the new time."""
         self._now_ms += ms
         for session in self._sessions:
-            if not session.retired:
+            if not session.retired and not (is_told_only and session.now_ms is None):
                 session.set_clock(self._now_ms)
         return self._now_ms
 

@@ -167,7 +167,7 @@ def _hello(door: Door, system: str) -> HelloReply:
     except DoorError as error:
         raise Fault(str(error), "see docs/valid.md, What valid needs") from error
     try:
-        return HelloReply.of(reply)
+        return CONTRACTS[system].completed(HelloReply.of(reply))
     except ValidationError as error:
         wrong = faults(error, 4)
         raise Fault(f"hello's answer lacks something: {wrong}", "see docs/protocol.md#hello for its fields") from error
@@ -183,6 +183,9 @@ def _declares(hello: HelloReply, contract: Contract) -> Iterator[str]:
     unknown = [feature for feature in hello.features if feature not in contract.features]
     if unknown:
         raise Fault(f"hello declares unknown features {unknown}", f"features are {', '.join(contract.features)}")
+    if kept := [feature for feature in hello.lacks if feature not in contract.usual or feature in hello.features]:
+        usual = ", ".join(sorted(contract.usual)) or "none"
+        raise Fault(f"hello.lacks names {kept}", f"it may name usual features that are not declared: {usual}")
     if not hello.nouns:
         raise Fault(
             "hello declares no noun, so nothing can be judged",

@@ -22,6 +22,12 @@ def the_newest_first():
     return promising("ack", "body_chars_max=9000")
 
 
+@fault("mailbox.cursor.01")
+def sorts_by_time():
+    """Messages of one millisecond come in any order."""
+    rewrite(MailboxBus._waiting, "ORDER BY n", "ORDER BY at_ms, id")
+
+
 @fault("mailbox.cursor.02")
 def names_that_begin_alike():
     """An agent is shown what was sent to agents whose names begin with its own."""

@@ -198,6 +198,21 @@ class HasNoWordForAFullDisk(MailboxBus):
             raise BusError(str(error)) from error
 
 
+@fault("mailbox.log.23", chaos={"disk_full": True, "levels": (0, 1), "wants": (), "errors": ()})
+class SaysOkOfAFullDisk(promising("ack", "key", "body_chars_max=90000")):  # type: ignore[misc]
+    """A send that found no space is answered as done, and the same send again is stored under the id of the answer."""
+
+    def send(self, agent_id: str, body: str, to: str | None = None, key: Any = None, **more: Any) -> dict[str, Any]:
+        id_ = f"of {agent_id} {key}"
+        try:
+            sent = super().send(agent_id, body, to, key, **more)
+        except DiskFull:
+            return {"id": id_}
+        with self.store.transaction() as tx:
+            tx.execute("UPDATE messages SET id = ? WHERE id = ? AND key NOT NULL", (id_, sent["id"]))
+        return {"id": id_ if key else sent["id"]}
+
+
 @fault("mailbox.log.24", chaos={"holds": True, "only": "ack", "against": "an ack of another message"})
 class AcksInTwoSteps(MailboxBus):
     """An ack reads what is acked, and writes all of it anew: one that came between is undone."""

@@ -10,7 +10,7 @@ from waits import sleeping_on_what_came
 
 from refbus.kernel.errors import BusError, Busy
 from refbus.kernel.store import Store
-from refbus.worker import cursor
+from refbus.worker import cursor, route
 from refbus.worker.bus import WorkerBus
 from refbus.worker.replies import Acknowledged
 from refbus.worker.route import Routes
@@ -24,6 +24,12 @@ def ack_beyond_the_log():
     from refbus.kernel.rules import cursor
 
     patch(cursor, advance=lambda current, asked, newest: max(current, asked))
+
+
+@fault("worker.cursor.04")
+def sorts_by_time():
+    """Messages of one millisecond come in any order."""
+    reword(route, "_UNREAD", "ORDER BY seq", "ORDER BY ts_ms, id")
 
 
 @fault("worker.cursor.08", "worker.cursor.11", "worker.cursor.17")

@@ -740,7 +740,7 @@ class RetryIsStoredAgain(WorkerBus):
         return super().publish(agent_id, message)
 
 
-@fault("worker.log.55", chaos={"disk_full": True, "only": "publish", "levels": (0,)})
+@fault("worker.log.55", chaos={"disk_full": True, "levels": (0, 1), "wants": (), "errors": ()})
 class SaysOkOfAFullDisk(WorkerBus):
     """A publish that found no space is answered as done."""
 
@@ -750,7 +750,7 @@ class SaysOkOfAFullDisk(WorkerBus):
         try:
             return super().publish(agent_id=agent_id, message=message)
         except BusError:
-            return {"id": message.get("id", "none"), "seq": 1}
+            return {"id": message.get("id", "none")}
 
 
 @fault("worker.log.65", chaos={"power": 30})

@@ -27,16 +27,16 @@ class Claims:
             if not lease.may_take(claim, tx.now_ms):
                 return verdict(Claimed(claimed=False))
             token = lease.next_token(self._latest_token(tx, task_id))
-            lease_until_ms = tx.now_ms + self._store.lease_ms
+            until_ms = tx.now_ms + self._store.lease_ms
             tx.execute(
                 """
                 INSERT OR REPLACE INTO task_claims (task_id, claimed_by, claimed_at_ms, lease_until_ms)
                 VALUES (?, ?, ?, ?)
                 """,
-                (task_id, agent_id, tx.now_ms, lease_until_ms),
+                (task_id, agent_id, tx.now_ms, until_ms),
             )
             tx.execute("INSERT OR REPLACE INTO task_tokens (task_id, token) VALUES (?, ?)", (task_id, token))
-        return verdict(Claimed(claimed=True, token=token, lease_until_ms=lease_until_ms))
+        return verdict(Claimed(claimed=True, token=token, lease_until_ms=until_ms))
 
     def renew_claim(self, task_id: str, agent_id: str, token: int | None = None) -> Renewed:
         """Extend the lease. Allowed after expiry while nobody retook it (W9). Errors: INVALID_ARGUMENT."""
@@ -44,9 +44,9 @@ class Claims:
         with self._store.transaction() as tx:
             if not lease.may_keep(self.claim(tx, task_id), agent_id, token):
                 return verdict(Renewed(renewed=False))
-            lease_until_ms = tx.now_ms + self._store.lease_ms
-            tx.execute("UPDATE task_claims SET lease_until_ms = ? WHERE task_id = ?", (lease_until_ms, task_id))
-        return verdict(Renewed(renewed=True, lease_until_ms=lease_until_ms))
+            until_ms = tx.now_ms + self._store.lease_ms
+            tx.execute("UPDATE task_claims SET lease_until_ms = ? WHERE task_id = ?", (until_ms, task_id))
+        return verdict(Renewed(renewed=True, lease_until_ms=until_ms))
 
     def release_claim(self, task_id: str, agent_id: str, token: int | None = None) -> Released:
         """Give the task back. Somebody else's claim stays untouched. Errors: INVALID_ARGUMENT."""

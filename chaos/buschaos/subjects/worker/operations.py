@@ -33,8 +33,11 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> Prepared:
 
     for session in (alice, bob):
         tell_time(session, hello, T0_MS)
+    for agent in () if declared("late_readers") else ("bob", "fred"):
+        alice.call("poll", agent_id=agent)
     alice.call("publish", message={"id": "first", "to": "bob", "type": "note", "payload": {"n": 1}})
-    alice.call("publish", message={"id": "second", "type": "note", "payload": [1, 2]})
+    to_all = {} if declared("broadcast") else {"to": "bob"}
+    alice.call("publish", message={"id": "second", **to_all, "type": "note", "payload": [1, 2]})
     alice.call("publish", message={"id": "third", "to": "bob", "type": "note", "payload": "three"})
     delivered = bob.call("poll")["messages"]
     bob.call("ack", seq=delivered[1]["seq"])

@@ -191,9 +191,12 @@ class Agent:
             case "receive":
                 params["wait_s"] = params.get("wait_ms", 0) / 1000
                 answer, rows = self._pages(operation, params)
-                if not self._takes(operation, "limit") and not self._place.form.promises.get("consumes"):
-                    rows = rows[: params.get("limit")]  # a bus without a limit shows the others again
-                return {"messages": rows, **_given(operation, answer, "position", "base", now=params["now"])}
+                given = _given(operation, answer, "position", "base", now=params["now"])
+                if not self._takes(operation, "limit"):
+                    rows = self._limited(rows, params.get("limit", sys.maxsize))
+                positions = [row.pop("position") for row in rows if "position" in row]
+                given |= {"position": positions[-1]} if positions else {}
+                return {"messages": rows, **given}
             case "unacked":
                 return {"messages": self._pages(operation, params)[1]}
             case "dead":
@@ -213,6 +216,15 @@ class Agent:
         params["receipt"] = None if params.get("receipt") is None else id_value(params["receipt"])
         self._pages(operation, params)
         return {}
+
+    def _limited(self, rows: list[dict[str, Any]], limit: int) -> list[dict[str, Any]]:
+        """So many, of a bus that takes no limit. It shows the others again; if to read is to take, they wait here."""
+        if not self._place.form.promises.get("consumes"):
+            return rows[:limit]
+        with self._place.memory.waiting(self._agent) as waiting:
+            waiting += rows
+            shown, waiting[:] = waiting[:limit], waiting[limit:]
+        return shown
 
     def _ack(self, operation: Operation, ids: list[str], params: dict[str, Any]) -> None:
         values = [id_value(message_id) for message_id in ids]
@@ -262,12 +274,20 @@ class Agent:
                     raise
             else:
                 if operation.message:
-                    rows += [self._row(operation, row) for row in take_all(operation.rows, answer) if row is not None]
+                    listed = [row for row in take_all(operation.rows, answer) if row is not None]
+                    if operation.each:
+                        listed = [self._opened(operation, row, params) for row in listed[: params.get("limit")]]
+                    rows += [self._row(operation, row) for row in listed]
                 if again.while_ is None or not search(again.while_, answer):
                     return answer, rows
                 page = _saved(operation, answer)
             time.sleep(again.pause_s)
         raise Lost(f"{_title(operation)}: another page after {again.times} pages")
+
+    def _opened(self, operation: Operation, row: Any, params: dict[str, Any]) -> dict[str, Any]:
+        """The row of a list that has headings alone, with the message itself."""
+        assert operation.each is not None
+        return {**row, "message": self._run(operation.each, {**params, "id": take(operation.message["id"], row)})}
 
     def _row(self, operation: Operation, row: Any) -> dict[str, Any]:
         message: dict[str, Any] = {}

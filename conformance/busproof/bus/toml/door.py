@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from busproof.bus.base import Spawn
 from busproof.bus.child import Child
@@ -19,10 +20,15 @@ class TomlDoor(StdioDoor):
 
     def __init__(self, argv: Sequence[str], spawn: Spawn = Child) -> None:
         try:
-            load(Path(argv[-1]))
+            door = load(Path(argv[-1])).door
         except FormError as error:
             raise BusSpecError(str(error)) from None
+        self._start_s = door.start_s if door.server or door.mcp else 0.0
         super().__init__(argv, spawn)
+
+    def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
+        """Within the time, and that of a server that the call may have to start."""
+        return super().call(method, params, timeout_s=timeout_s + self._start_s)
 
     def processes(self) -> list[Path]:
         """Those of the group: while the adapter waits, they work."""

@@ -32,7 +32,7 @@ OF_METHOD = {  # the variables of each operation, beside those of every call
     "back": ("queue", "id", "receipt"),
     "dead": ("queue",),
 }
-SHOWN = ("id", "body", "from", "to", "n", "thread", "reply_to", "priority", "attempt", "receipt")
+SHOWN = ("id", "body", "from", "to", "n", "thread", "reply_to", "priority", "attempt", "receipt", "position")
 SHOW = ("receive", "unacked", "take", "dead")  # operations that answer messages
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -135,6 +135,9 @@ class Operation(Step):
     n: Take | None = Field(default=None, description="send: its number")
     rows: Take = Field(default="@", alias="list", description="the messages in the answer; take: the job")
     message: dict[str, Take] = Field(default={}, description="what a message has: id, body, from, to, n, …")
+    each: Step | None = Field(
+        default=None, description="a step for each row of a list of headings: `message` of the row"
+    )
     position: Literal["$now"] | Take | None = Field(
         default=None, description="receive: the position that the client holds; may be $now"
     )
@@ -190,6 +193,7 @@ class Way(Part):
         for name, operation in self.operations.items():
             yield name, operation
             yield from ((f"{name}.before.{number}", step) for number, step in enumerate(operation.before))
+            yield from ((f"{name}.each", step) for step in (operation.each,) if step)
 
 
 class Form(Way):
@@ -236,7 +240,7 @@ class Form(Way):
         if not step.tool and not step.call and not door.cli:
             raise ValueError(f"{place}.args is a command line and needs its program: door.cli")
         method = next((part for part in place.split(".") if part in OF_METHOD), "")
-        known = {*COMMON, *OF_METHOD.get(method, ()), *self.saved()}
+        known = {*COMMON, *OF_METHOD.get(method, ()), *self.saved(), *(("id",) if place.endswith(".each") else ())}
         for key, text in step.templates():
             for name in template.names(text):
                 if name not in known:
@@ -264,6 +268,14 @@ def declared(form: Form) -> dict[str, Any]:
     own = {method.feature for method in methods if method.feature}
     features = [name for name in CONTRACT.features if form.promises.get(name, name in own)]
     limits = {name: form.promises[name] for name in CONTRACT.limits if name in form.promises}
+    # Where reading takes, what is beyond a limit that the bus was never told cannot be left for later.
+    takes_all = "consumes" in features and not any(
+        "limit" in template.names(text)
+        for way in filter(None, (form, form.also))
+        for place, step in way.steps()
+        if place.partition(".")[0] == "receive"
+        for _, text in step.templates()
+    )
     return {
         "protocol": "1",
         "name": form.name,
@@ -271,7 +283,8 @@ def declared(form: Form) -> dict[str, Any]:
         "language": "toml",
         "systems": [CONTRACT.system],
         "nouns": list(dict.fromkeys(method.noun for method in methods if method.noun)),
-        "features": features,
+        "features": [name for name in features if name not in CONTRACT.usual],
+        "lacks": ["limit"] if takes_all or form.promises.get("limit") is False else [],
         "clock": "wall",
         "durability": form.promises.get("durability", "process-crash"),
         "limits": limits,

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NoReturn
 
+from busproof.contract.bounds import OBJECT
 from busproof.contract.comms import CONTRACT, FAILURES_MAX, VISIBILITY_MS
 from busproof.oracle.models.comms_parts import (
     Either,
@@ -37,24 +38,20 @@ from busproof.oracle.models.comms_state import (
     Vote,
 )
 from busproof.oracle.models.comms_values import (
+    BOUND_OF,
     ENVELOPE_ROWS,
     PAYLOAD_BYTES_MAX,
     STANDARD,
     breaks_standard,
     envelope_faults,
     is_deep,
-    is_name,
-    is_text,
     is_uuid,
     json_fault,
     with_nulls,
 )
 from busproof.oracle.models.parts import (
     ANYTHING,
-    BIG_LIMIT,
     BIG_NUMBER,
-    LIMIT_SURE,
-    NO_LIMIT,
     Between,
     InAnyOrder,
     Instant,
@@ -87,14 +84,10 @@ S = 1_000_000
 LIMIT, TIMEOUT_S = 10, 30.0
 TTLS_S = {"five minutes": 300, "an hour": 3600, "a day": 86_400, "for ever": None}
 CAPACITY, REFILL_PER_S = Fraction(100), Fraction(10)
-JITTER_LOW, JITTER_HIGH = 0.5, 1.5
 BREAKER_FAILURES, BREAKER_MS = 5, 60_000
 BUCKETS = "a bucket for all processes of an agent", "a bucket for each process"
 STATUSES = ("active", "idle", "degraded", "failed")
 ARTIFACTS = ".claude/artifacts/"
-ERROR_CHARS_MAX = 65_536
-YEARS_10_S = 10 * 365 * 24 * 3600
-TTL_S_MAX = 2**32  # a later end may be no time of four digits a year
 ARGUMENTS = ("comms.limit.15",)
 CONTENT = {
     "type",
@@ -110,6 +103,7 @@ DUE_AGAIN = "completing what is due again"  # a failed message, once its delay i
 COMPLETED_UNCLAIMED = ("to one, nobody named", "a broadcast", "to one, named")
 UNTOUCHED = {"delivery_count": 0, "last_delivered_at": None, "error": None}  # of a broadcast's row
 STATUS_ROWS = ("comms.lease.04", "comms.lease.08", "comms.retry.01")
+OF_ITS_OWN = ("send_response.agent_id",)  # a bad name may be another agent's: judged with the message that is answered
 UNSAID: Any = object()  # of ttl_seconds, whose null means for ever
 
 BREAKER_ROWS = {"open": "comms.limit.09", "half_open": "comms.limit.13"}
@@ -168,6 +162,10 @@ class CommsModel(Model):
             nulls = with_nulls(params)
             if nulls != params and self.choice("comms.log.33: NaN", "is refused", "is null") == "is null":
                 params = nulls
+            for name, bound in CONTRACT.bounds_of(method).items():
+                is_left_out = name not in params or (params[name] is None and known[name].default is None)
+                if not is_left_out and bound.kind is not OBJECT and f"{method}.{name}" not in OF_ITS_OWN:
+                    self.keep(name, params[name], bound)
         if self.at != "hand":
             for delivery in (one for message in self.messages for one in message.deliveries.values()):
                 delivery.is_looked_at(self.now_us)
@@ -234,16 +232,9 @@ class CommsModel(Model):
         """A message, if its envelope is valid."""
         if name is not None and "idempotent_send" not in self.features:  # on another bus
             raise DoesNotApply
-        self.name(sender)
-        if to is not None:
-            self.name(to)
-        self.text(kind)
-        self.text(channel)
-        if type(priority) is not int or not 1 <= priority <= 10:
-            row = "comms.log.33" if type(priority) is bool else "comms.log.30"
-            self.refuse("INVALID_ARGUMENT", row, why="priority is 1 to 10")
+        self.keep("from_agent", sender)  # who answers, with a type longer than the request's
+        self.keep("message_type", kind)
         if link is not None:
-            self.text(link)
             self.row("comms.log.35")
         if type(payload) is not dict:
             self.refuse("INVALID_ARGUMENT", "comms.log.31")
@@ -367,10 +358,6 @@ class CommsModel(Model):
             if self.choice("comms.log.42: null", "for ever", "not given") == "not given":
                 return self.expiry(channel)
             return None
-        elif self.whole(ttl_seconds, 0, TTL_S_MAX) == 0:
-            self.may_refuse("ttl_seconds 0", *ARGUMENTS)
-        elif ttl_seconds > YEARS_10_S:
-            self.may_refuse("ttl_seconds above ten years", *ARGUMENTS, reference_refuses=True)
         return self.now_us + int(ttl_seconds) * S
 
     def validate_message(self, message: Any) -> dict[str, Any]:
@@ -457,7 +444,6 @@ class CommsModel(Model):
 
     def tally(self, vote_id: Any) -> dict[str, Any]:
         """How the vote stands; final from its deadline on."""
-        self.text(vote_id)
         vote = self.vote(vote_id)
         if vote is None:
             self.refuse("NOT_FOUND", "comms.log.59")
@@ -479,17 +465,10 @@ class CommsModel(Model):
         self, agent_id: Any, channels: Any, limit: Any = LIMIT, timeout_seconds: Any = None
     ) -> Iterator[None] | dict[str, Any]:
         """The messages that the agent could claim now: by priority, time and row. Nothing changes."""
-        self.name(agent_id)
         if type(channels) is not list:
             self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
         for channel in channels:
-            self.text(channel)
-        if self.whole(limit) == 0:
-            self.may_refuse(NO_LIMIT, *ARGUMENTS)
-        elif limit > LIMIT_SURE:
-            self.may_refuse(BIG_LIMIT, *ARGUMENTS)
-        if timeout_seconds is not None:
-            self.seconds(timeout_seconds)
+            self.keep("channel", channel)
         if timeout_seconds and limit and channels:
             return self.waiting(agent_id, channels, limit, timeout_seconds)
         return self.ready(agent_id, channels, limit)
@@ -540,23 +519,18 @@ class CommsModel(Model):
 
     def subscribe_to_channel(self, agent_id: Any, channel_name: Any) -> dict[str, Any]:
         """Once is enough."""
-        self.name(agent_id)
-        self.text(channel_name)
         self.row("comms.route.20")
         self.subscriptions.setdefault((channel_name, agent_id), self.now_us)
         return {}
 
     def unsubscribe_from_channel(self, agent_id: Any, channel_name: Any) -> dict[str, Any]:
         """Where there is none: nothing."""
-        self.name(agent_id)
-        self.text(channel_name)
         self.row("comms.route.22")
         self.subscriptions.pop((channel_name, agent_id), None)
         return {}
 
     def get_subscribed_channels(self, agent_id: Any) -> dict[str, Any]:
         """The agent's own, in any order."""
-        self.name(agent_id)
         self.row("comms.route.19", "comms.route.21", "comms.route.23")
         return {"channels": InAnyOrder(sorted(channel for channel, agent in self.subscriptions if agent == agent_id))}
 
@@ -564,8 +538,6 @@ class CommsModel(Model):
 
     def claim_message(self, agent_id: Any, message_id: Any) -> dict[str, Any]:
         """Granted where it lies in front of the agent and nobody else holds it."""
-        self.name(agent_id)
-        self.text(message_id)
         message = self.by_id(message_id)
         if message is None:
             self.row("comms.lease.05")
@@ -603,16 +575,8 @@ class CommsModel(Model):
         self, message_id: Any, error: Any = None, agent_id: Any = None, delivery_count: Any = None
     ) -> dict[str, Any]:
         """Done or failed, as reported by its holder. A finished message stays as it is (C18)."""
-        self.text(message_id)
         if error is not None:
-            bad = type(error) is not str or not 0 < len(error) <= ERROR_CHARS_MAX or "\0" in error
-            if bad:
-                self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
             self.json(error)
-        if agent_id is not None:
-            self.name(agent_id)
-        if delivery_count is not None and self.whole(delivery_count) == 0:
-            self.may_refuse("delivery_count 0", *ARGUMENTS, reference_refuses=True)
         message = self.by_id(message_id)
         if message is None:
             if any(plain(letter.id) == message_id for letter in self.letters):
@@ -750,7 +714,6 @@ class CommsModel(Model):
 
     def redrive(self, id: Any) -> dict[str, Any]:
         """Back in front of its agent, whole, with three attempts and its time to live begun anew (C19)."""
-        self.text(id)
         letter = next((one for one in self.letters if plain(one.id) == id), None)
         if letter is None:
             self.row("comms.retry.14")
@@ -829,11 +792,11 @@ class CommsModel(Model):
         if to is None and agent_id is None:  # no agent is named, and nobody has claimed it
             self.refuse("INVALID_ARGUMENT", "comms.route.30", also=("NOT_CLAIMED",))
         is_path = artifact_path is None or (
-            is_text(artifact_path) and artifact_path.startswith(ARTIFACTS) and ".." not in artifact_path
+            BOUND_OF["id"].takes(artifact_path) and artifact_path.startswith(ARTIFACTS) and ".." not in artifact_path
         )
         is_bad = not is_path or type(response_payload) is not dict
         if to is not None and agent_id not in (None, to):
-            is_bad |= not is_name(agent_id)
+            is_bad |= not BOUND_OF["agent_id"].takes(agent_id)
             self.refuse("NOT_CLAIMED", "comms.route.42", also=("INVALID_ARGUMENT",) * is_bad)
         if is_bad:
             self.refuse("INVALID_ARGUMENT", "comms.route.31" if not is_path else "comms.log.31")
@@ -898,8 +861,6 @@ class CommsModel(Model):
         timeout_seconds: Any = TIMEOUT_S,
     ) -> Iterator[None]:
         """Send; wait for the answer with the same link, behind any other messages; claim and complete it."""
-        self.name(to_agent)
-        self.seconds(timeout_seconds)
         link = self.born(FreshId, "link")
         self.send_message(from_agent, message_type, payload, to_agent, channel, priority)
         asked = self.sent[-1]
@@ -923,10 +884,9 @@ class CommsModel(Model):
 
     def send_with_retry(self, max_attempts: Any = 3, base_delay: Any = 1.0, **message: Any) -> dict[str, Any]:
         """send_message; an error that no time can mend is raised at once, any other after the last attempt."""
-        self.patience(max_attempts, base_delay)
         self.row("comms.retry.20", "comms.retry.21", "comms.retry.22")
-        pauses = range(max_attempts - 1)
-        self.least_s = sum(math.ldexp(base_delay, n) * JITTER_LOW for n in pauses)  # unless it is sent, or hopeless
+        pauses_s = [math.ldexp(base_delay, n) for n in range(max_attempts - 1)]
+        self.least_s = sum(pauses_s) * BOUND_OF["jitter"].low  # unless it is sent, or hopeless
         try:
             reply = self.send_message(**self.checked("send_message", message))
         except Refuse as refusal:
@@ -939,29 +899,15 @@ class CommsModel(Model):
 
     def retry_delays(self, max_attempts: Any = 3, base_delay: Any = 1.0, jitter: Any = 1.0) -> dict[str, Any]:
         """The pauses of send_with_retry."""
-        self.patience(max_attempts, base_delay)
         self.row("comms.retry.23", "comms.retry.24", "comms.retry.25", "comms.retry.26")
-        self.number(jitter)
-        if not JITTER_LOW <= jitter <= JITTER_HIGH:
-            self.may_refuse("a jitter beyond 0.5 to 1.5", *ARGUMENTS)
         return {"delays_s": [Near(math.ldexp(base_delay, n) * jitter) for n in range(max_attempts - 1)]}
-
-    def patience(self, max_attempts: Any, base_delay: Any) -> None:
-        self.whole(max_attempts, 1, 100)
-        self.number(base_delay)
-        if not 0 <= base_delay <= 3600:
-            self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
 
     # -- health
 
     def send_heartbeat(self, agent_id: Any, status: Any, current_task: Any = None) -> dict[str, Any]:
         """The agent lives."""
-        self.name(agent_id)
-        self.text(status)
         if status not in STATUSES:
             self.refuse("INVALID_ARGUMENT", "comms.presence.04")
-        if current_task is not None:
-            self.text(current_task)
         self.row("comms.presence.01", "comms.presence.03")
         row = self.agents.setdefault(agent_id, Agent())
         row.status, row.task, row.beat_us = status, current_task, self.now_us
@@ -969,7 +915,6 @@ class CommsModel(Model):
 
     def get_agent_health(self, agent_id: Any) -> dict[str, Any]:
         """Its last heartbeat, and its counts in the tables (C12)."""
-        self.name(agent_id)
         if agent_id not in self.agents:
             self.refuse("NOT_FOUND", "comms.presence.07")
         if self.agents[agent_id].status is None:  # it has said nothing: no sentence is about such an agent
@@ -1036,8 +981,6 @@ class CommsModel(Model):
 
     def write_artifact(self, agent_id: Any, task_id: Any, content: Any, name: Any = "result.json") -> dict[str, Any]:
         """JSON in a file of its own."""
-        for part in (agent_id, task_id, name):
-            self.name(part, "comms.blob.07")
         self.json(content)
         path = f"{ARTIFACTS}{agent_id}/{task_id}/{name}"
         if path in self.linked:
@@ -1050,14 +993,13 @@ class CommsModel(Model):
 
     def read_artifact(self, artifact_path: Any) -> dict[str, Any]:
         """The content."""
-        self.text(artifact_path, "comms.blob.10")
         parts = artifact_path.removeprefix(ARTIFACTS).split("/")
         if not artifact_path.startswith(ARTIFACTS):
             self.refuse("INVALID_ARGUMENT", "comms.blob.10")
         if len(parts) != 3:
             self.refuse(ANY_CODE, "comms.blob.10")
-        for part in parts:
-            self.name(part, "comms.blob.10")
+        if not all(map(BOUND_OF["agent_id"].takes, parts)):
+            self.refuse("INVALID_ARGUMENT", "comms.blob.10", why="three names")
         if artifact_path in self.linked:
             self.refuse("INVALID_ARGUMENT", "comms.blob.09")
         if artifact_path not in self.artifacts:
@@ -1083,9 +1025,8 @@ class CommsModel(Model):
                 self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
             if len(event) > 2:
                 self.may_refuse("more members in an event of the breaker", *ARGUMENTS, reference_refuses=True)
-            at_ms, kind = self.whole(event["at_ms"], -(2**63)), event["event"]
-            if not 0 <= at_ms <= 2**53:
-                self.may_refuse("at_ms below 0 or above 2^53", *ARGUMENTS, reference_refuses=True)
+            at_ms, kind = event["at_ms"], event["event"]
+            self.keep("at_ms", at_ms)
             if at_ms < last_ms:
                 self.may_refuse("at_ms that falls", *ARGUMENTS)
             last_ms, admitted = at_ms, None
@@ -1338,41 +1279,6 @@ class CommsModel(Model):
     def by_id(self, message_id: Any) -> Message | None:
         """The message that has the id, if it is there."""
         return next((m for m in self.messages if plain(m.id) == message_id), None)
-
-    def text(self, value: Any, *rows: str) -> None:
-        """Free text."""
-        if not is_text(value):
-            self.refuse(
-                "INVALID_ARGUMENT", *(rows or ARGUMENTS), why=f"no text of 1 to 1,024 characters: {value!a:.80}"
-            )
-
-    def name(self, value: Any, *rows: str) -> None:
-        """A name."""
-        if not is_name(value):
-            self.refuse("INVALID_ARGUMENT", *(rows or ARGUMENTS), why=f"no name: {value!a:.80}")
-
-    def whole(self, value: Any, low: int = 0, high: int = 2**63 - 1) -> int:
-        """A whole number; true is not one."""
-        if type(value) is not int or not low <= value <= high:
-            why = f"no whole number from {low} to {high}: {value!a:.80}"
-            self.refuse("INVALID_ARGUMENT", *ARGUMENTS, why=why)
-        return int(value)
-
-    def number(self, value: Any) -> None:
-        """A finite number, a whole one of 64 bits; true is not one."""
-        if (
-            type(value) not in (int, float)
-            or not math.isfinite(value)
-            or (type(value) is int and not -(2**63) <= value < 2**63)
-        ):
-            self.refuse("INVALID_ARGUMENT", *ARGUMENTS)
-
-    def seconds(self, value: Any) -> None:
-        """Up to a day."""
-        self.number(value)
-        is_free = value > 24 * 3600 and self.choice("a wait of more than a day", "is refused", "is taken") == "is taken"
-        if not (is_free or 0 <= value <= 24 * 3600):
-            self.refuse("INVALID_ARGUMENT", *ARGUMENTS, why=f"not within 0 and a day: {value!a:.80}")
 
     def json(self, value: Any) -> None:
         """A JSON value of a size that the bus carries."""

@@ -7,10 +7,12 @@ import math
 import uuid
 from typing import Any
 
+from busproof.contract.bounds import LEVELS_MAX
+from busproof.contract.comms import CONTRACT
 from busproof.oracle.models.parts import us_of
 
-TEXT_CHARS_MAX, NAME_BYTES_MAX = 1024, 200
-PAYLOAD_BYTES_MAX, DEPTH_MAX = 4 * 1024 * 1024, 256
+BOUND_OF = CONTRACT.bound_of
+PAYLOAD_BYTES_MAX = int(BOUND_OF["payload"].high)
 SHALLOW = 100  # less than any library's own bound: 127 and 128 are usual
 
 ENVELOPE_ROWS = {
@@ -38,20 +40,6 @@ STANDARD: dict[str, tuple[str, dict[str, str]]] = {
     "broadcast": ("comms.log.48", {"message": "text", "severity": "text"}),
     "heartbeat": ("comms.log.49", {"status": "text", "current_task?": "text"}),
 }
-
-
-def is_text(value: Any) -> bool:
-    """1 to 1,024 characters, no control characters, no half surrogates."""
-    if type(value) is not str or not 0 < len(value) <= TEXT_CHARS_MAX:
-        return False
-    return not any(c < " " or "\x7f" <= c < "\xa0" or "\ud800" <= c <= "\udfff" for c in value)
-
-
-def is_name(value: Any) -> bool:
-    """A text that could be a part of a path (C9)."""
-    if not is_text(value) or len(value.encode()) > NAME_BYTES_MAX:
-        return False
-    return value != "." and not any(bad in value for bad in ("/", "\\", ".."))
 
 
 def is_uuid(value: Any) -> bool:
@@ -82,7 +70,7 @@ def breaks_standard(message_type: str, payload: dict[str, Any]) -> bool:
 
 def json_fault(value: Any, bytes_max: int = PAYLOAD_BYTES_MAX) -> str | None:
     """The code that refuses a value: no JSON, nested too deep, too long as text."""
-    if not _is_json(value, DEPTH_MAX):
+    if not _is_json(value, LEVELS_MAX):
         return "INVALID_ARGUMENT"
     return "PAYLOAD_TOO_LARGE" if len(json.dumps(value)) > bytes_max else None
 
@@ -129,8 +117,6 @@ def envelope_faults(message: Any) -> dict[str, str]:
 
 
 def _is_good(member: str, value: Any) -> bool:
-    if member == "priority":
-        return type(value) is int and 1 <= value <= 10
     if member == "payload":
         return type(value) is dict and json_fault(value) is None
     if member == "timestamp":
@@ -139,7 +125,7 @@ def _is_good(member: str, value: Any) -> bool:
         return bool(value == "1.0")
     if member == "id":
         return is_uuid(value)
-    return is_name(value) if member.endswith("_agent") else is_text(value)
+    return BOUND_OF[member].takes(value)
 
 
 def _row_of_fault(member: str, value: Any) -> str:

@@ -8,6 +8,7 @@ the kit's hand tell what agents do. Nothing here knows files, SQL or processes.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -15,6 +16,7 @@ from posixpath import normpath
 from typing import Any
 
 from busproof.contract import CONTRACTS
+from busproof.contract.relay import DEFAULTS
 from busproof.oracle.models.parts import ANYTHING
 from busproof.oracle.models.relay_state import (
     EVENT_ROWS,
@@ -64,18 +66,6 @@ RATE_WINDOW_MS = 60_000
 MS = 1_000_000  # nanoseconds
 FOR_EVER_NS = 1 << 62
 COUNTS = ("discovered", "completed", "failed", "retried")
-DEFAULTS = {
-    "settle_ms": 100,
-    "malformed_ms": 5_000,
-    "orphan_ms": 30_000,
-    "message_bytes_max": 1_048_576,
-    "retries_max": 3,
-    "retry_ms": 1_000,
-    "rate_per_min": 6_000,
-    "retention_days": 30,
-    "agent_timeout_ms": 3_600_000,
-    "archive": True,
-}
 FORM = tuple(f"relay.log.{n}" for n in (33, 34, 38, 40, 41, 42, 43, 44, 45))  # these make a file a message, or not
 COLUMNS = tuple(f"relay.log.{n}" for n in (*range(19, 26), 27, 28, 29, 31, 32))  # of rows, each held by itself
 CHECKSUM = "relay.log.46"
@@ -83,6 +73,7 @@ SILENT = tuple(f"relay.{row}" for row in ("cursor.14", "presence.06", "limit.04"
 LOOKED_AT = ("relay.cursor.01", "relay.log.04", "relay.log.56")  # of a file that a pass leaves out, or makes up
 STARTED = tuple(f"relay.presence.{n}" for n in (12, 14, 15, 16, 17, 19, 21))
 IN_ORDER = ("relay.log.49", "relay.log.50", "relay.log.51", "relay.log.36")
+_OF_PROCESSES = re.compile(r"^KIND:\s*(spawn|release)\b", re.MULTILINE)
 SOME_TEXT = Fits("text", lambda value: type(value) is str)
 SOME_FLAG = Fits("true or false", lambda value: type(value) is bool)
 
@@ -130,6 +121,12 @@ class RelayModel(Model):
         self.obstacles = 0  # that ever stood in an inbox's place
         self.is_name_unsure = False  # may a file have the name of a copy that nobody has seen?
         self.has_rest = False  # may there be a file that an earlier orchestrator handled and left?
+
+    def fitted(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """A bus that starts no processes is not asked to start or end any: the file is not written."""
+        if "spawn" not in self.features and _OF_PROCESSES.search(str(params.get("data"))):  # on another bus
+            raise DoesNotApply("a spawn or a release on a bus without spawn")
+        return params
 
     def checked(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Every call of an orchestrator lets it see the time."""

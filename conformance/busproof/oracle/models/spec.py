@@ -17,12 +17,13 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn, TypeVar
 
+from busproof.contract import CONTRACTS
+from busproof.contract.bounds import INT_MAX, Bound
 from busproof.words import as_json
 
 Secret = TypeVar("Secret")
 
 UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-INT_MAX = 2**63 - 1
 NAME_BYTES_MAX, TEXT_CHARS_MAX = "name_bytes_max", "text_chars_max"
 CARRIED = ("payload", "content", "query")  # texts of another kind than names: their limits are others
 MEMBERS_SHOWN = 3  # missing or extra ones of a list
@@ -626,6 +627,10 @@ class Model:
         """Parameters as the method takes them; refuses missing and unknown ones."""
         return params
 
+    def fitted(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """A call of a script as this bus can be asked for it; raises DoesNotApply if it cannot."""
+        return params
+
     def options_declared(self, options: dict[str, Any]) -> dict[str, Any]:
         """The options of `open` that the bus declares."""
         return options
@@ -676,6 +681,15 @@ class Model:
         options = ("is refused", "is taken") if reference_refuses else ("is taken", "is refused")
         if self.choice(what, *options) == "is refused":
             self.refuse("INVALID_ARGUMENT", *rows, why=what)
+
+    def keep(self, field: str, value: Any, bound: Bound | None = None) -> Any:
+        """The value; one beyond the field's bound in the contract is refused, one where a bus is free may be."""
+        bound = bound or CONTRACTS[self.SYSTEM].bound_of[field]
+        if not bound.may_take(value):
+            self.refuse(bound.code, bound.row_for(value), why=f"{field} is {bound}, not {value!a:.80}")
+        if side := bound.side(value):
+            self.may_refuse(f"{field} {side}", bound.row, reference_refuses=side.split()[0] in bound.refuses)
+        return value
 
     def refuse(self, code: str, *rows: str, why: str = "") -> NoReturn:
         """End the call, with nothing changed. `why`, for people, where the code and the rows do not say it."""

@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from busproof.contract.timeline import CONTRACT
-from busproof.oracle.models.parts import BIG_LIMIT, BIG_NUMBER, LIMIT_SURE, NO_LIMIT, has_big_number
+from busproof.oracle.models.parts import BIG_NUMBER, has_big_number
 from busproof.oracle.models.spec import (
-    INT_MAX,
     AnyOrder,
     Cited,
     Difference,
@@ -56,10 +55,7 @@ from busproof.oracle.models.timeline_record import (
     text_of,
 )
 
-PAYLOAD_BYTES_MAX = 1_000_000
 LOG_LIMIT = 1_000
-WAIT_MS_MAX = 24 * 60 * 60 * 1000
-NOW_MS_MAX = 2**53
 AN_HOUR_MS = 60 * 60 * 1000
 # Things that a bus may take or refuse, or do either way.
 UNKNOWN, NULL_DIMENSION = "a parameter that the method does not have", "a dimension of a filter that is null"
@@ -79,11 +75,12 @@ SUBJECT_ROWS = dict(
     zip(VARIANTS, ("route.04", "route.05", "route.06", "route.07", "route.08", "route.09", "route.10"), strict=True)
 )
 REPLY_ROWS = {"complete": "timeline.route.11", "response": "timeline.route.12", "delegate-reply": "timeline.route.13"}
+BOUND_OF = CONTRACT.bound_of
 REFUSED_KEY = {
     "shape": "timeline.route.01",
     "empty": "timeline.route.20",
-    "text": "timeline.route.26",
-    "sequence": "timeline.route.27",
+    "text": BOUND_OF["agent"].row,
+    "sequence": BOUND_OF["sequence"].row,
     "subject": "timeline.route.18",
 }
 
@@ -207,16 +204,10 @@ class TimelineModel(Model):
     def open(self, options: dict[str, Any]) -> dict[str, Any]:
         """A session on the store."""
         ack_wait_ms = options.get("ack_wait_ms", 30_000)
-        self.whole(ack_wait_ms, 1, NOW_MS_MAX, "timeline.cursor.06")
+        self.keep("ack_wait_ms", ack_wait_ms)
         self.ack_wait_ms[self.at] = ack_wait_ms
         self.sessions[self.at] += 1
         return {}
-
-    def whole(self, value: Any, low: int, high: int, row: str) -> int:
-        """A whole number; true is not one."""
-        if type(value) is not int or not low <= value <= high:
-            self.refuse("INVALID_ARGUMENT", row)
-        return int(value)
 
     def key(self, value: Any) -> dict[str, Any]:
         """A key, whole."""
@@ -258,7 +249,7 @@ class TimelineModel(Model):
         if not is_json(value):
             self.refuse("INVALID_ARGUMENT", "timeline.log.33")
         text = text_of(value)
-        if len(text) > self.limits.get("payload_bytes_max", PAYLOAD_BYTES_MAX):
+        if len(text) > self.limits.get("payload_bytes_max", BOUND_OF["payload"].high):
             self.refuse("PAYLOAD_TOO_LARGE", "timeline.log.33")
         if has_big_number(value):
             self.may_refuse(BIG_NUMBER, "timeline.log.33")
@@ -426,7 +417,7 @@ class TimelineModel(Model):
     def fetch(self, filter: Any, group: Any = None, wait_ms: Any = 0) -> Generator[None, None, dict[str, Any]]:
         """The oldest message that nobody of the group has."""
         one = self.filter(filter, group)
-        self.whole(wait_ms, 0, WAIT_MS_MAX, "timeline.cursor.11")
+        self.keep("wait_ms", wait_ms)
         consumer = self.consumer(filter_subjects(one)[0], self.sharing(group))
         self.begin(consumer, group)
         self.row("timeline.cursor.01", "timeline.cursor.03", "timeline.cursor.07", "timeline.cursor.09")
@@ -606,7 +597,7 @@ class TimelineModel(Model):
         """How long a call waits."""
         if type(value) is int and value < 0 and self.choice(BELOW_0, "is refused", "is 0") == "is 0":
             return 0
-        return self.whole(value, 0, WAIT_MS_MAX, "timeline.retry.10")
+        return int(self.keep("timeout_ms", value))
 
     def recorded(self, key: dict[str, Any], nonce: str | None, text: str) -> Message | None:
         """The reply that the timeline already sees. The nearest that knows of the call decides: own, then parents."""
@@ -675,10 +666,10 @@ class TimelineModel(Model):
 
     def log(self, timeline: Any, submission: Any = None, after: Any = 0, limit: Any = None) -> dict[str, Any]:
         """The messages that the timeline sees, in the order of their numbers."""
-        _, _, most, name = self.all_of(
+        *_, name = self.all_of(
             lambda: submission is None or self.text(submission),
-            lambda: self.whole(after, 0, INT_MAX, "timeline.log.28"),
-            lambda: LOG_LIMIT if limit is None else self.limit(limit),
+            lambda: self.keep("after", after),
+            lambda: limit is None or self.keep("limit", limit),
             lambda: self.known(timeline),
         )
         self.row("timeline.log.28", "timeline.log.09", "timeline.log.08", "timeline.log.31")
@@ -688,15 +679,7 @@ class TimelineModel(Model):
         found = [one for one in found if submission in (None, one.key["submission"])]
         if limit is None and len(found) > 1 and self.choice(UNASKED, f"at most {LOG_LIMIT}", "fewer") == "fewer":
             return {"messages": FirstOf([one.told() for one in found])}
-        return {"messages": [one.told() for one in found[:most]]}
-
-    def limit(self, value: Any) -> int:
-        """The number of members that a list may have."""
-        if self.whole(value, 0, INT_MAX, "timeline.log.28") == 0:
-            self.may_refuse(NO_LIMIT, "timeline.log.28", reference_refuses=True)
-        if value > LIMIT_SURE:
-            self.may_refuse(BIG_LIMIT, "timeline.log.28")
-        return int(value)
+        return {"messages": [one.told() for one in found[: LOG_LIMIT if limit is None else limit]]}
 
     def state(self, timeline: Any, agent: Any) -> dict[str, Any]:
         """The state of the agent's newest result."""
@@ -772,9 +755,7 @@ class TimelineModel(Model):
     def fork(self, timeline: Any, submission: Any, agent_name: Any, parent: Any, at: Any) -> dict[str, Any]:
         """A timeline that begins at the parent's message `at`."""
         said = {"type": "fork", "timeline": timeline, "submission": submission, "agent_name": agent_name}
-        key, *_ = self.all_of(
-            lambda: self.key(said), lambda: self.text(parent), lambda: self.whole(at, 0, INT_MAX, "timeline.fork.10")
-        )
+        key, *_ = self.all_of(lambda: self.key(said), lambda: self.text(parent), lambda: self.keep("at", at))
         start, begun = self.all_of(lambda: self.point(parent, at), lambda: self.begun(key, parent, at))
         if begun is not None:
             return self.forked(begun, False)

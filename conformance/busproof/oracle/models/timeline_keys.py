@@ -11,8 +11,9 @@ import string
 from collections.abc import Iterator
 from typing import Any
 
-DIMENSION_BYTES_MAX = 200
-SEQUENCE_MAX = 2**53
+from busproof.contract.timeline import CONTRACT
+
+DIMENSION, SEQUENCE = CONTRACT.bound_of["agent"], CONTRACT.bound_of["sequence"]
 
 # type → its word in a subject, and its dimensions after timeline and submission, in their order there
 VARIANTS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -58,7 +59,7 @@ def checked_filter(value: Any) -> dict[str, Any]:
         raise NoKey("shape")
     for name, dimension in value.items():
         if name == "sequence":
-            if type(dimension) is not int or not 0 <= dimension <= SEQUENCE_MAX:
+            if not SEQUENCE.takes(dimension):
                 raise NoKey("sequence")
         elif name != "type":
             checked_text(dimension)
@@ -69,11 +70,9 @@ def checked_text(value: Any) -> str:
     """One dimension. Raises NoKey."""
     if value == "":
         raise NoKey("empty")
-    if type(value) is not str or any("\ud800" <= char <= "\udfff" for char in value):
+    if not DIMENSION.takes(value):
         raise NoKey("text")
-    if len(value.encode()) > DIMENSION_BYTES_MAX:
-        raise NoKey("text")
-    return value
+    return str(value)
 
 
 def token(value: str | int) -> str:
@@ -105,7 +104,7 @@ def key_of(text: Any) -> dict[str, Any]:
         if name == "sequence":
             if not (one.isascii() and one.isdigit()):
                 raise NoKey("subject")
-            key[name] = int(one) if len(one) <= 16 else SEQUENCE_MAX + 1
+            key[name] = int(one) if len(one) <= 16 else SEQUENCE.at(plus=1)
     try:
         checked_key(key)
     except NoKey as error:

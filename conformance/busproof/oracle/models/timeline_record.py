@@ -8,11 +8,11 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from busproof.contract.bounds import LEVELS_MAX
 from busproof.oracle.models.spec import Cited, Difference, Fits, Free, Json, Part, differs, plain
 from busproof.oracle.models.timeline_keys import VARIANTS, token
 
 START = "0" * 64
-DEPTH_MAX = 256
 FIELD_SHOWN = 120  # characters
 MESSAGE_ROWS = dict(zip(VARIANTS, ("log.01", "log.04", "log.02", "log.03", "log.05", "log.06", "log.07"), strict=True))
 
@@ -36,7 +36,7 @@ def is_json(value: Any, depth: int = 0) -> bool:
     """Can it be written as JSON that any reader takes?"""
     if isinstance(value, dict | list):
         members = [*value, *value.values()] if isinstance(value, dict) else value
-        return depth < DEPTH_MAX and all(is_json(one, depth + 1) for one in members)
+        return depth < LEVELS_MAX and all(is_json(one, depth + 1) for one in members)
     if isinstance(value, str):
         return not any("\ud800" <= char <= "\udfff" for char in value)
     return not isinstance(value, float) or math.isfinite(value)

@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 from busproof.contract import CONTRACTS
 from busproof.oracle.models.parts import ANYTHING
 from busproof.oracle.models.spec import (
-    INT_MAX,
     NO_CODE,
     AnyOrder,
     Cited,
@@ -34,9 +33,7 @@ from busproof.oracle.models.spec import (
 )
 from busproof.oracle.models.topics_looks import Peers, Place, Results, folded, holds, tokens
 
-OUTBOX_MAX, ITEMS_MAX, SEARCH_MAX = 50, 20, 1000
-BODY_CHARS_MAX, TYPE_CHARS_MAX, CLIENT_ID_CHARS_MAX, NAME_CHARS_MAX, TEXT_CHARS_MAX = 65_536, 32, 128, 64, 1024
-WAIT_S_MAX = 24 * 60 * 60
+CONTRACT = CONTRACTS["topics"]
 SHORT_CHARS = 400  # of all bodies of a reply: no text for people is as short as that
 TOKEN_CHARS_MIN = 8
 ROUTE_19, ROW_25 = "topics.route.19", "topics.lease.25"
@@ -45,13 +42,7 @@ REFUSES = f"{ROUTE_19}: refuses"
 REFUSED, NOTHING_CAME, UNPASSED = "is refused", "is told that nothing came", ", and its own messages are not passed"
 ENDS_OF_A_WAIT = REFUSED, REFUSED + UNPASSED, NOTHING_CAME, NOTHING_CAME + UNPASSED  # of a session that is taken over
 LIMIT_02 = "topics.limit.02"
-CAPS = {"topics.lease.05": "topics.limit.05"}  # of things that have a row of another kind, too
 OPTIONAL = ("message_type", "reply_to", "client_message_id", "metadata")  # of an item of an outbox
-_UNTOLD = {  # no sentence bounds them
-    INT_MAX: "a number of more than 64 bits",
-    SEARCH_MAX: "more than 1,000 results",
-    WAIT_S_MAX: "a wait of more than a day",
-}
 
 
 def _odd(value: str) -> str:
@@ -281,15 +272,20 @@ class TopicsModel(Model):
         codes = () if answer.refused is None else (answer.refused, *answer.also)
         return tuple(code for code in codes if code != "INVALID_ARGUMENT")
 
-    def text(
-        self, value: Any, chars_max: int = TEXT_CHARS_MAX, row: str = "topics.route.19", kind: str = "other text"
-    ) -> str:
-        """One line: no control characters, no half surrogates. No sentence bounds the length of such a `kind`."""
-        if type(value) is not str or not value:
+    def within(self, field: str, size: int) -> None:
+        """Refuse a size that is out of the field's bound; another bus may take one above it."""
+        bound = CONTRACT.bound_of[field]
+        if size < bound.low:
+            self.refuse("INVALID_ARGUMENT", bound.row)
+        if size > bound.high and (self.is_cap(bound.cap) if bound.cap else self.refuses(f"{field} above {bound.high}")):
+            self.refuse("INVALID_ARGUMENT", bound.cap or bound.row)
+
+    def text(self, field: str, value: Any) -> str:
+        """One line: no control characters, no half surrogates."""
+        row = CONTRACT.bound_of[field].row
+        if type(value) is not str:
             self.refuse("INVALID_ARGUMENT", row)
-        is_capped = chars_max < TEXT_CHARS_MAX  # by a row of its own
-        if len(value) > chars_max and (self.is_cap(CAPS.get(row, row)) if is_capped else self.refuses_long(kind)):
-            self.refuse("INVALID_ARGUMENT", row)
+        self.within(field, len(value))
         if (what := _odd(value)) and self.refuses(f"{what} in what {row} is of"):
             self.refuse("INVALID_ARGUMENT", row)
         return str(value)
@@ -302,49 +298,29 @@ class TopicsModel(Model):
         """Does the bus keep to this cap, which the seed does not set?"""
         return self.choice(f"{row}: more than that", "is refused", "is taken") == "is refused"
 
-    def refuses_long(self, kind: str) -> bool:
-        """Does the bus refuse one of more than 1,024 characters?"""
-        return self.refuses(f"a {kind} of more than 1,024 characters")
-
-    def stripped(self, value: Any, chars_max: int, row: str) -> str:
+    def stripped(self, field: str, value: Any) -> str:
         """One line, without the blanks around it; another bus may keep them."""
-        bare = value.strip() if type(value) is str else value
+        row, bare = CONTRACT.bound_of[field].row, value.strip() if type(value) is str else value
         is_bare = (
             bare in ("", value) or self.choice(f"blanks around what {row} is of", "left out", "kept") == "left out"
         )
-        return self.text(bare if is_bare else value, chars_max, row)
+        return self.text(field, bare if is_bare else value)
 
-    def body(self, value: Any, chars_max: int, row: str) -> str:
+    def body(self, field: str, value: Any) -> str:
         """Any characters that Unicode knows; a client's SDK sends no others."""
-        if type(value) is not str or not value:
+        row = CONTRACT.bound_of[field].row
+        if type(value) is not str:
             self.refuse("INVALID_ARGUMENT", row)
         is_of_bytes = row == LIMIT_02 and self.choice(f"{LIMIT_02}: counts", "characters", "bytes") == "bytes"
-        size = len(value.encode("utf-8", "surrogatepass")) if is_of_bytes else len(value)
-        if size > chars_max and (row != LIMIT_02 or self.is_cap(LIMIT_02)):
-            self.refuse("INVALID_ARGUMENT", row)
+        self.within(field, len(value.encode("utf-8", "surrogatepass")) if is_of_bytes else len(value))
         return str(value)
 
-    def check_reason(self, value: Any) -> None:
-        """The reason for closing a topic, if it is said."""
-        if value is not None:
-            is_long = type(value) is str and len(value) > TEXT_CHARS_MAX
-            self.body(value, len(value) if is_long and not self.refuses_long("reason") else TEXT_CHARS_MAX, ROUTE_19)
-
-    def whole(self, value: Any, low: int, high: int, row: str) -> int:
+    def whole(self, field: str, value: Any) -> int:
         """A whole number; true is not one."""
         if type(value) is not int:
             self.refuse("INVALID_ARGUMENT", "topics.route.19")
-        if value < low:
-            self.refuse("INVALID_ARGUMENT", row)
-        if value > high and self.keeps_to(high):
-            self.refuse("INVALID_ARGUMENT", row)
+        self.within(field, value)
         return int(value)
-
-    def keeps_to(self, high: int) -> bool:
-        """Is a number beyond this one refused?"""
-        if high in _UNTOLD:
-            return self.refuses(_UNTOLD[high])
-        return high != ITEMS_MAX or self.is_cap("topics.limit.06")
 
     def flag(self, value: Any) -> bool:
         """True or false."""
@@ -376,7 +352,7 @@ class TopicsModel(Model):
         """The topic of this id. A text that cannot be an id is the id of no topic, either."""
 
         look = [lambda: self.found(topic_id) or self.refuse("TOPIC_NOT_FOUND", row)]
-        topic: Topic = self.all_of(lambda: self.text(topic_id, kind="topic_id"), *look * (type(topic_id) is str))[1]
+        topic: Topic = self.all_of(lambda: self.text("topic_id", topic_id), *look * (type(topic_id) is str))[1]
         return topic
 
     def found(self, topic_id: Any) -> Topic | None:
@@ -391,7 +367,7 @@ class TopicsModel(Model):
     def topic_create(self, name: Any = None, metadata: Any = None, mode: Any = "reuse") -> dict[str, Any]:
         """`reuse`: the newest open one of that name if there is one; it stays as it is."""
         if name is not None:
-            self.text(name, kind="name of a topic")
+            self.text("name", name)
         if mode not in ("reuse", "new"):
             self.refuse("INVALID_ARGUMENT", "topics.route.19")
         metadata = self.object(metadata, "topics.route.19")
@@ -423,7 +399,7 @@ class TopicsModel(Model):
                 one = self.newest(name, "closed")
             return one or self.refuse("TOPIC_NOT_FOUND", row)
 
-        topic: Topic = self.all_of(lambda: self.text(name, kind="name of a topic"), *[found] * (type(name) is str))[1]
+        topic: Topic = self.all_of(lambda: self.text("name", name), *[found] * (type(name) is str))[1]
         return topic
 
     def joins_closed(self) -> bool:
@@ -440,7 +416,9 @@ class TopicsModel(Model):
 
     def topic_close(self, topic_id: Any, reason: Any = None) -> dict[str, Any]:
         """From now on it can only be read."""
-        topic: Topic = self.all_of(lambda: self.check_reason(reason), lambda: self.topic(topic_id))[1]
+        topic: Topic = self.all_of(lambda: reason is None or self.body("reason", reason), lambda: self.topic(topic_id))[
+            1
+        ]
         reply = {"topic_id": topic.topic_id, "status": Cited("closed", ("topics.route.13",))}
         if topic.status == "closed":
             self.row("topics.route.17")
@@ -473,10 +451,10 @@ class TopicsModel(Model):
                 if self.is_own_among_blanks(asked(), agent_name, reclaim_token):
                     return
             if reclaim_token is not None:
-                self.stripped(reclaim_token, TEXT_CHARS_MAX, "topics.route.19")
+                self.stripped("reclaim_token", reclaim_token)
 
         agent_name, _, _, topic, _ = self.all_of(
-            lambda: self.stripped(agent_name, NAME_CHARS_MAX, "topics.lease.05"),
+            lambda: self.stripped("agent_name", agent_name),
             check_token,
             lambda: self.flag(allow_closed),
             asked,
@@ -510,12 +488,12 @@ class TopicsModel(Model):
 
     def is_free(self, topic: Topic, agent_name: Any, token: Any) -> None:
         """Is the name nobody's, this session's already, or does the token show that it is the caller's?"""
-        agent_name = self.stripped(agent_name, NAME_CHARS_MAX, "topics.lease.05")
+        agent_name = self.stripped("agent_name", agent_name)
         if self.is_own_among_blanks(topic, agent_name, token):
             if self.choice("a token among blanks of who is that peer", "is taken", "is refused") == "is refused":
                 self.refuse("AGENT_NAME_IN_USE", "topics.lease.14")
             return
-        token = token if token is None else self.stripped(token, TEXT_CHARS_MAX, "topics.route.19")
+        token = token if token is None else self.stripped("reclaim_token", token)
         held = topic.names.get(agent_name)
         if held is None and token is not None and not self.takes_any_token():  # on another bus
             raise Refuse("AGENT_NAME_IN_USE", also=("INVALID_ARGUMENT",))
@@ -557,7 +535,7 @@ class TopicsModel(Model):
             return self.joined[self.at, topic_id]
 
         if type(topic_id) is not str:
-            self.text(topic_id)
+            self.text("topic_id", topic_id)
         who: tuple[str, int] = self.all_of(joined, lambda: self.topic(topic_id))[0]
         self.still(self.topic(topic_id), who, row)
         return who
@@ -599,8 +577,8 @@ class TopicsModel(Model):
         who, drafts, *_ = self.all_of(
             lambda: self.who(topic_id),
             lambda: self.drafts(outbox),
-            lambda: self.whole(max_items, 1, ITEMS_MAX, "topics.limit.06" if max_items != 0 else "topics.limit.07"),
-            lambda: self.whole(wait_seconds, 0, WAIT_S_MAX, "topics.limit.07"),
+            lambda: self.whole("max_items", max_items),
+            lambda: self.whole("wait_seconds", wait_seconds),
             lambda: self.flag(include_self),
             lambda: self.flag(auto_advance),
             lambda: self.may_acknowledge(topic_id, ack_through, auto_advance, outbox),
@@ -655,7 +633,7 @@ class TopicsModel(Model):
         """Not with auto_advance, and no further than the newest message if all of the outbox were new."""
         if ack_through is None:
             return
-        self.whole(ack_through, 0, INT_MAX, "topics.cursor.16")
+        self.whole("ack_through", ack_through)
         if auto_advance:
             self.refuse("INVALID_ARGUMENT", "topics.cursor.21")
         found = self.found(topic_id)
@@ -728,8 +706,7 @@ class TopicsModel(Model):
         items = [] if outbox is None else [outbox] if type(outbox) is dict else outbox
         if type(items) is not list:
             self.refuse("INVALID_ARGUMENT", "topics.route.19")
-        if len(items) > OUTBOX_MAX and self.is_cap("topics.limit.01"):
-            self.refuse("INVALID_ARGUMENT", "topics.limit.01")
+        self.within("outbox", len(items))
         return [self.draft(item) for item in items]
 
     def draft(self, item: Any) -> Draft:
@@ -748,13 +725,11 @@ class TopicsModel(Model):
             self.refuse("INVALID_ARGUMENT", "topics.log.59")
         kind, reply_to, client_id, metadata = (item.get(name) for name in OPTIONAL)
         return Draft(
-            content_markdown=self.body(item["content_markdown"], BODY_CHARS_MAX, "topics.limit.02"),
-            message_type="message" if kind is None else self.stripped(kind, TYPE_CHARS_MAX, "topics.limit.03"),
-            reply_to=None if reply_to is None else self.text(reply_to, row="topics.log.59", kind="reply_to"),
+            content_markdown=self.body("content_markdown", item["content_markdown"]),
+            message_type="message" if kind is None else self.stripped("message_type", kind),
+            reply_to=None if reply_to is None else self.text("reply_to", reply_to),
             metadata=self.object(metadata, "topics.log.59"),
-            client_message_id=None
-            if client_id is None
-            else self.stripped(client_id, CLIENT_ID_CHARS_MAX, "topics.limit.04"),
+            client_message_id=None if client_id is None else self.stripped("client_message_id", client_id),
         )
 
     def accepted(
@@ -827,7 +802,7 @@ class TopicsModel(Model):
         self.row("topics.cursor.46")
 
         def reachable() -> None:
-            self.whole(last_seq, 0, INT_MAX, "topics.cursor.44")
+            self.whole("last_seq", last_seq)
             topic = self.found(topic_id)
             if topic is not None and last_seq > len(topic.messages):
                 self.refuse("INVALID_ARGUMENT", "topics.cursor.45")
@@ -843,8 +818,8 @@ class TopicsModel(Model):
     def topic_presence(self, topic_id: Any, window_seconds: Any = 300, limit: Any = 200) -> dict[str, Any]:
         """Peers that synced within the window, the latest first."""
         _, _, topic = self.all_of(
-            lambda: self.whole(window_seconds, 1, INT_MAX, "topics.presence.06"),
-            lambda: self.whole(limit, 1, INT_MAX, "topics.presence.07"),
+            lambda: self.whole("window_seconds", window_seconds),
+            lambda: self.whole("topic_presence.limit", limit),
             lambda: self.topic(topic_id, "topics.presence.10"),
         )
         self.row("topics.presence.01", "topics.presence.02", "topics.presence.03", "topics.presence.05")
@@ -866,9 +841,9 @@ class TopicsModel(Model):
         words, _, _, _, _, topic = self.all_of(
             lambda: self.words(query),
             lambda: mode in ("hybrid", "fts", "semantic") or self.refuse("INVALID_ARGUMENT", "topics.search.09"),
-            lambda: self.whole(limit, 1, SEARCH_MAX, "topics.search.08"),
+            lambda: self.whole("messages_search.limit", limit),
             lambda: self.flag(include_content),
-            lambda: model is None or self.text(model, kind="model"),
+            lambda: model is None or self.text("model", model),
             lambda: None if topic_id is None else self.topic(topic_id, "topics.search.21"),
         )
         within = self.topics if topic is None else [topic]
@@ -900,9 +875,7 @@ class TopicsModel(Model):
 
     def words(self, query: Any) -> list[str]:
         """The words of a query; there must be one."""
-        if type(query) is not str or not query or (len(query) > TEXT_CHARS_MAX and self.refuses_long("query")):
-            self.refuse("INVALID_ARGUMENT", "topics.search.07")
-        words: list[str] = query.split()
+        words = self.body("query", query).split()
         if not words and self.refuses("a query of blanks alone"):
             self.refuse("INVALID_ARGUMENT", "topics.search.07")
         return words

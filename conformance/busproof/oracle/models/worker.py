@@ -14,14 +14,15 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
-from busproof.contract.worker import LEASE_MS
+from busproof.contract.worker import INLINE_BYTES, LEASE_MS, WORKER_USUAL
+from busproof.oracle.models import worker_fewer as fewer
 from busproof.oracle.models.parts import ANYTHING
 from busproof.oracle.models.spec import (
     ANY_CODE,
-    INT_MAX,
     Above,
     AnyOrder,
     Cited,
+    DoesNotApply,
     Fits,
     FreshId,
     Json,
@@ -38,9 +39,7 @@ from busproof.oracle.models.worker_parts import AtLeast, JsonText, announces
 from busproof.oracle.models.worker_state import LOST, UNSURE, Claim, Draft, Options, Row, WorkerState
 from busproof.oracle.models.worker_values import holds, is_ref, ref_of, tokens, whole_numbers, words_of
 
-INLINE_BYTES_MAX = 4096
-WAIT_MS_MAX = 24 * 60 * 60 * 1000
-NOW_MS_MAX = 2**53
+USUAL = WORKER_USUAL.keys()
 SILENCE = (
     (300_000, "DEAD", "worker.presence.06"),
     (100_000, "STALE", "worker.presence.05"),
@@ -78,10 +77,9 @@ class WorkerModel(WorkerState):
         opened = Options(**options)
         if opened.lease_ms != LEASE_MS and self.choice("options: lease_ms", "is known", "is not known") != "is known":
             opened = replace(opened, lease_ms=LEASE_MS)  # on another bus
-        self.whole(opened.lease_ms, 1, NOW_MS_MAX)
-        for bound in (opened.unread_max, opened.deliveries_max):
-            if bound is not None:
-                self.whole(bound, 1)
+        for name in ("lease_ms", "unread_max", "deliveries_max"):
+            if (bound := getattr(opened, name)) is not None or name == "lease_ms":
+                self.whole(name, bound)
         key = opened.signing_key
         if key is not None and (type(key) is not str or not re.fullmatch("(?:[0-9a-fA-F]{2})+", key)):
             self.refuse("INVALID_ARGUMENT", "worker.limit.01")
@@ -93,6 +91,10 @@ class WorkerModel(WorkerState):
         if self.key is not None and (self.key, KEY_ROW) not in self.secrets:
             self.secrets.append((self.key, KEY_ROW))
         return {}
+
+    def fitted(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """A bus that lacks something usual is sent messages that do not need it."""
+        return params if self.features >= USUAL else fewer.fitted(method, params, self.readers, self.features)
 
     # -- the log
 
@@ -156,9 +158,9 @@ class WorkerModel(WorkerState):
     def is_inline(self, text: str) -> bool:
         """Does a payload stay in its row?"""
         size = len(text.encode())
-        if size == INLINE_BYTES_MAX:
+        if size == INLINE_BYTES:
             return self.choice("worker.blob.02: 4096 bytes", "stay in the row", "are a blob") == "stay in the row"
-        return size < INLINE_BYTES_MAX
+        return size < INLINE_BYTES
 
     def append(self, sender: str, draft: Draft, how: str) -> Row:
         """The new row, or the one that was published under this id before."""
@@ -189,6 +191,8 @@ class WorkerModel(WorkerState):
             self.harm.pop(draft.ref, None)
         said = (sender, draft.to, draft.type, draft.correlation_id, draft.in_reply_to, draft.text, draft.ref)
         row = Row(seq, message_id, self.now_ms, *said)
+        if "late_readers" not in self.features:  # on another bus
+            row.known = frozenset(self.readers)
         if self.key is not None:
             row.signed = (self.key, row.columns())
         self.log.append(row)
@@ -281,7 +285,8 @@ class WorkerModel(WorkerState):
 
     def unread(self, agent: str) -> list[Row]:
         """The messages to the agent, or to all, above its cursor."""
-        return those_above(self.log, self.position(agent), (None, agent))
+        log = self.log if self.features >= USUAL else fewer.for_reader(self.log, agent, self.features)
+        return those_above(log, self.position(agent), (None, agent))
 
     def again(self, agent: str) -> list[Row]:
         """Its redriven messages."""
@@ -292,12 +297,18 @@ class WorkerModel(WorkerState):
     def poll(self, agent_id: Any, limit: Any = 100, wait_ms: Any = 0) -> dict[str, Any]:
         """Redriven messages first, then unread ones, in seq order. Never moves the cursor."""
         self.name(agent_id)
-        self.limit(limit)
-        self.whole(wait_ms, 0, WAIT_MS_MAX)
+        self.whole("limit", limit)
+        self.whole("wait_ms", wait_ms)
+        if wait_ms and "wait" not in self.features:  # on another bus
+            raise DoesNotApply("wait_ms on a bus without wait")
         self.row("worker.cursor.01", "worker.cursor.03", "worker.cursor.04", "worker.cursor.05")
-        self.row("worker.route.02" if self.unread(agent_id) else "worker.cursor.20")
-        if agent_id not in self.cursors:
+        what, needs = ("worker.route.02", "route") if self.unread(agent_id) else ("worker.cursor.20", "wait")
+        if needs in self.features:  # on another bus
+            self.row(what)
+        if agent_id not in self.cursors and "late_readers" in self.features:
             self.row("worker.cursor.06")
+        if not self.features >= USUAL and agent_id not in self.readers:  # on another bus
+            self.readers.append(agent_id)
         redriven = self.again(agent_id)[:limit]
         if limit and not redriven and not self.unread(agent_id):
             self.least_s = wait_ms / 1000
@@ -353,7 +364,7 @@ class WorkerModel(WorkerState):
     def ack(self, agent_id: Any, seq: Any) -> dict[str, Any]:
         """Everything up to seq is processed: forward only, and only existing messages (W5). Settles the counts."""
         self.name(agent_id)
-        self.whole(seq)
+        self.whole("seq", seq)
         # The number of the last message, which nobody told yet, may be this one.
         undecided_if(seq > self.newest and any(row.number == math.inf for row in self.log[-1:]))
         if seq > self.newest and not self.is_taken_for_used_up(seq):
@@ -459,7 +470,7 @@ class WorkerModel(WorkerState):
     def redrive(self, agent_id: Any, seq: Any) -> dict[str, Any]:
         """A dead letter comes again, in front, its deliveries forgotten."""
         self.name(agent_id)
-        self.whole(seq)
+        self.whole("seq", seq)
         self.row("worker.retry.10")
         addressees = sorted(agent for agent, dead in self.dead if dead == seq)
         is_anothers = bool(addressees) and agent_id not in addressees
@@ -498,12 +509,8 @@ class WorkerModel(WorkerState):
             if again == "refused":  # always; not on another bus
                 return {"claimed": False}
             if again == "the lease begins anew":  # on another bus
-                claim.lease_until_ms = self.now_ms + self.session.lease_ms
-                return {
-                    "claimed": True,
-                    "token": Told(self.tokens[task_id]),
-                    "lease_until_ms": Told(claim.lease_until_ms),
-                }
+                claim.until_ms = self.now_ms + self.session.lease_ms
+                return {"claimed": True, "token": Told(self.tokens[task_id]), "lease_until_ms": Told(claim.until_ms)}
         elif claim is not None:
             self.row("worker.lease.05")
         elif task_id in self.tokens:
@@ -523,17 +530,17 @@ class WorkerModel(WorkerState):
 
     def is_live(self, claim: Claim) -> bool:
         """Until its end; at that very millisecond it is over."""
-        if claim.lease_until_ms == self.now_ms:
+        if claim.until_ms == self.now_ms:
             self.row("worker.lease.07")
             return self.choice("worker.lease.07", "expired", "live") == "live"
-        return claim.lease_until_ms > self.now_ms
+        return claim.until_ms > self.now_ms
 
     def keeps(self, task_id: Any, agent_id: Any, token: Any, row: str) -> bool:
         """Is the claim the caller's, and the token, if one is given, that of the latest grant?"""
         self.name(task_id)
         self.name(agent_id)
         if token is not None:
-            self.whole(token)
+            self.whole("token", token)
         claim = self.claims.get(task_id)
         if claim is None or claim.claimed_by != agent_id:
             return False
@@ -558,21 +565,21 @@ class WorkerModel(WorkerState):
             self.row("worker.lease.10", "worker.lease.12")
             return {"renewed": False}
         claim = self.claims[task_id]
-        if claim.lease_until_ms <= self.now_ms:
+        if claim.until_ms <= self.now_ms:
             self.row("worker.lease.11")
             if self.choice("worker.lease.11", "renewed", "refused") == "refused":
                 return {"renewed": False}
         self.row("worker.lease.08")
-        claim.lease_until_ms = self.now_ms + self.session.lease_ms
+        claim.until_ms = self.now_ms + self.session.lease_ms
         claim.said_by = "worker.lease.08", "worker.lease.09"
-        return {"renewed": True, "lease_until_ms": Cited(Told(claim.lease_until_ms), ("worker.lease.09",))}
+        return {"renewed": True, "lease_until_ms": Cited(Told(claim.until_ms), ("worker.lease.09",))}
 
     def release_claim(self, task_id: Any, agent_id: Any, token: Any = None) -> dict[str, Any]:
         """The task is free; somebody else's claim stays."""
         if not self.keeps(task_id, agent_id, token, "worker.lease.19"):
             self.row("worker.lease.14")
             return {"released": Told(False)}
-        is_over = self.claims[task_id].lease_until_ms <= self.now_ms
+        is_over = self.claims[task_id].until_ms <= self.now_ms
         if is_over and self.choice("worker.lease.11: a release", "done", "refused") == "refused":  # on another bus
             return {"released": Told(False)}
         del self.claims[task_id]
@@ -593,7 +600,7 @@ class WorkerModel(WorkerState):
                 self.refuse("INVALID_ARGUMENT")
         self.optional(current_task)
         if type(progress) is int:
-            self.whole(progress, -INT_MAX - 1)
+            self.whole("progress", progress)
         elif progress is not None and type(progress) is not float:
             self.refuse("INVALID_ARGUMENT", "worker.limit.01")
         elif progress is not None and not math.isfinite(progress):
@@ -630,7 +637,7 @@ class WorkerModel(WorkerState):
 
     def status(self, limit: Any = 100) -> dict[str, Any]:
         """The newest heartbeats and state changes in the log, the newest first."""
-        self.limit(limit)
+        self.whole("limit", limit)
         self.row("worker.presence.18", "worker.presence.19")
         newest = [row for row in reversed(self.log) if row.type in ("heartbeat", "state_change")][:limit]
         rows = []
@@ -705,7 +712,7 @@ class WorkerModel(WorkerState):
     def search(self, query: Any, limit: Any = 100) -> dict[str, Any]:
         """Messages with every word, in type or payload, also archived ones (0005, 0009). The limit keeps the oldest."""
         words = [tokens(word) for word in self.text(query).split()]
-        self.limit(limit)
+        self.whole("limit", limit)
         self.row("worker.search.01", "worker.search.02", "worker.search.03", "worker.search.04", "worker.search.06")
         if QUERY_SYNTAX.search(query) and self.choice("worker.search.04", "words", "query syntax") == "query syntax":
             if self.either():  # on another bus

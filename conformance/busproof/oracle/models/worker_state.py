@@ -42,6 +42,7 @@ class Row:
     text: str | None
     ref: str | None
     signed: tuple[Any, ...] = ()  # the key, and the columns as they were signed
+    known: frozenset[str] | None = None  # the agents that had polled before it; None: whoever comes is given it
 
     @property
     def number(self) -> float:
@@ -75,7 +76,7 @@ class Claim:
 
     claimed_by: str
     claimed_at_ms: int
-    lease_until_ms: int
+    until_ms: int
     said_by: tuple[str, ...] = ("worker.lease.24",)  # the rows of the call that set its end
 
     def columns(self, task_id: str) -> dict[str, Any]:
@@ -84,7 +85,7 @@ class Claim:
         return {
             "task_id": task_id,
             **{name: Cited(value, ("worker.lease.24",)) for name, value in granted.items()},
-            "lease_until_ms": Cited(self.lease_until_ms, self.said_by),
+            "lease_until_ms": Cited(self.until_ms, self.said_by),
         }
 
 
@@ -109,6 +110,7 @@ class WorkerState(Values):
         self.highest: Any = 0  # no new seq at or below this
         self.spent = 0  # publishes since the newest message, each of which may have used up a number for nothing
         self.cursors: dict[str, tuple[int, int]] = {}  # agent → seq, when
+        self.readers: list[str] = []  # the agents that have polled, if the bus lacks something usual
         self.deliveries: dict[tuple[str, int], int] = {}
         self.dead: dict[tuple[str, int], tuple[int, int]] = {}  # agent, seq → deliveries, when
         self.redriven: dict[tuple[str, int], bool] = {}  # agent, seq → was it handed out again?
@@ -173,7 +175,7 @@ class WorkerState(Values):
             "deliveries": [f"{agent} {seq}: {count}" for (agent, seq), count in self.deliveries.items()],
             "dead letters": [f"{agent} {seq}" for agent, seq in self.dead],
             "redriven": [f"{agent} {seq}" for agent, seq in self.redriven],
-            "claims": [f"{t}: {c.claimed_by} until {c.lease_until_ms}" for t, c in self.claims.items()],
+            "claims": [f"{t}: {c.claimed_by} until {c.until_ms}" for t, c in self.claims.items()],
             "heartbeats": [f"{agent} at {beat['ts_ms']}" for agent, beat in self.beats.items()],
             "workers": [f"{worker} {state}" for worker, state in self.workers.items()],
             "harmed blobs": [f"{ref[:14]}… {harm}" for ref, harm in self.harm.items()],
@@ -204,7 +206,7 @@ class WorkerState(Values):
         """Take a task by the seed's own statements, which know no tokens."""
         self.row("worker.log.28")
         claim = self.claims.get(task_id)
-        if claim is None or claim.lease_until_ms <= now_ms:
+        if claim is None or claim.until_ms <= now_ms:
             self.claims[task_id] = Claim(agent_id, now_ms, lease_until_ms)
             self.strange_claims.add(task_id)
         return {}

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from busproof.contract.bounds import LEVELS_MAX
 from busproof.contract.worker import CONTRACT
-from busproof.oracle.models.parts import BIG_LIMIT, BIG_NUMBER, LIMIT_SURE, NO_LIMIT, has_big_number
-from busproof.oracle.models.spec import INT_MAX, DoesNotApply, Model, is_json_text
+from busproof.oracle.models.parts import BIG_NUMBER, has_big_number
+from busproof.oracle.models.spec import DoesNotApply, Model, is_json_text
 
-PAYLOAD_BYTES_MAX = 4 * 1024 * 1024
-DEPTH_MAX = 256
 SURELY_SHORT = 64  # every bus takes this length, declared or not
 
 
@@ -64,20 +63,11 @@ class Values(Model):
         """Free text, or null."""
         return None if value is None else self.text(value)
 
-    def whole(self, value: Any, low: int = 0, high: int = INT_MAX) -> int:
+    def whole(self, field: str, value: Any) -> int:
         """A whole number; true is not one."""
         if type(value) is not int:
             self.refuse("INVALID_ARGUMENT", "worker.limit.01", why=f"no whole number: {value!a:.80}")
-        if not low <= value <= high:
-            self.refuse("INVALID_ARGUMENT", "worker.limit.05", why=f"{value!a:.80} is not {low} to {high}")
-        return value
-
-    def limit(self, value: Any) -> None:
-        """The number of members that a list may have."""
-        if self.whole(value) == 0:
-            self.may_refuse(NO_LIMIT, "worker.limit.05")
-        elif value > LIMIT_SURE:
-            self.may_refuse(BIG_LIMIT, "worker.limit.05")
+        return int(self.keep(field, value))
 
     def json(self, value: Any) -> str:
         """The text of a JSON value, as the seed's listing writes it."""
@@ -89,9 +79,9 @@ class Values(Model):
             text = json.dumps(value, allow_nan=False)
         except ValueError:
             self.refuse("INVALID_ARGUMENT", "worker.limit.06")
-        if depth(value) > DEPTH_MAX:
+        if depth(value) > LEVELS_MAX:
             self.refuse("INVALID_ARGUMENT", "worker.limit.01")
-        if len(text) > PAYLOAD_BYTES_MAX:
+        if len(text) > CONTRACT.bound_of["payload"].high:
             self.refuse("PAYLOAD_TOO_LARGE", "worker.limit.07")
         if has_big_number(value):
             self.may_refuse(BIG_NUMBER, "worker.limit.05")

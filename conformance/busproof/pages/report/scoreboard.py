@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from busproof import evidence
+from busproof.bus.toml.form import Door
+from busproof.bus.toml.form import load as load_form
 from busproof.contract import CONTRACTS
 from busproof.contract.catalogue import catalogue
 from busproof.pages.report import badge
@@ -17,6 +20,8 @@ from busproof.pages.report.causes import causes
 from busproof.pages.report.lines import Report, kept, load
 
 WHY_CHARS = 240
+FIELD = evidence.FOLDER.parent / "examples" / "field"
+ACTS = ("failed", "chaos")  # tables of expected.toml: what `check` finds, and what `chaos` finds
 
 
 def write(reports: Sequence[Path], folder: Path) -> list[Path]:
@@ -33,10 +38,44 @@ def write(reports: Sequence[Path], folder: Path) -> list[Path]:
 
 
 def of_examples() -> str:
-    """docs/scoreboard.md: the table of the examples, from the evidence."""
+    """docs/scoreboard.md: the public buses first, then the table of the examples, from the evidence."""
     judged = [(kept(name), f"../conformance/examples/{name}/README.md") for name in evidence.read("examples")]
     judged.sort(key=lambda pair: _name(pair[0]))
-    return _index([(report, report.verdict, link) for report, link in judged])
+    head, _, tables = _index([(report, report.verdict, link) for report, link in judged]).partition("\n## ")
+    return f"{head}\n{of_field()}\n## {tables}"
+
+
+def of_field() -> str:
+    """Public buses of agents, from the file that maps each and the file of what is expected of it."""
+    lines = [
+        "## Public buses, as a mailbox",
+        "",
+        "Nobody here wrote these buses. Each is mapped by a file of at most 30 lines, or an adapter of 25, and judged",
+        "for what its own documents promise. A row that fails is a fault, which a script of the bus's own interface",
+        "shows again.",
+        "*unknown*: no row failed, and not all rows of `check` have been decided yet.",
+        "",
+        "| bus | language | door | verdict | what breaks: check | chaos |",
+        "|---|---|---|---|---|---|",
+    ]
+    for folder in sorted(path.parent for path in FIELD.glob("*/expected.toml")):
+        expected = tomllib.loads((folder / "expected.toml").read_text(encoding="utf-8"))
+        page = "README.md" if (folder / "README.md").exists() else "bus.toml"
+        title, way = re.sub("==|(?<=.)@", " ", expected["package"].split()[1]), "adapter"
+        if "adapter" not in expected:
+            form = load_form(folder / "bus.toml")
+            title, way = form.name, _door(form.door)
+        name = f"[{_cell(title)}](../conformance/examples/field/{folder.name}/{page})"
+        broken = [" ".join(f"`{row.removeprefix('mailbox.')}`" for row in expected.get(act, {})) for act in ACTS]
+        cells = [name, expected["language"], way, expected["verdict"], *broken]
+        lines += [f"| {' | '.join(cells)} |"]
+    return "\n".join(lines) + "\n"
+
+
+def _door(door: Door) -> str:
+    if door.mcp or door.mcp_url:
+        return "MCP server"
+    return "command line" if door.cli else "JSON API"
 
 
 def _badge(report: Report) -> str:

@@ -75,8 +75,8 @@ def _drawn(bar: dict[str, Any], y: int, is_bad: bool, ends: int) -> list[Markup]
         Markup('<text x="{}" y="{}">{}</text>').format(x + 4, y + 20, _cut(bar["call"].get("op") or "", width)),
         Markup('<text class="soft" x="{}" y="{}">{}</text></g>').format(x, y + 40, _cut(_said(answer), ends - x)),
     ]
-    if answer.get("granted") and answer.get("lease_until_ms") and answer.get("bus_ms") is not None:
-        lasts_s = (answer["lease_until_ms"] - answer["bus_ms"]) / 1000
+    if answer.get("granted") and (until_ms := answer.get("lease_until_ms")) and answer.get("bus_ms") is not None:
+        lasts_s = (until_ms - answer["bus_ms"]) / 1000
         parts.append(Markup('<rect class="lease" x="{}" y="{}" width="{}" height="3"/>').format(x, y + 27, width))
         parts.append(Markup("<title>a lease of {} s</title>").format(lasts_s))
     return parts

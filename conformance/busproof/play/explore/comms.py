@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from busproof.bus.hand_comms import CommsHand
+from busproof.contract.bounds import LEVELS_MAX, NAME, TEXT
 from busproof.contract.common import T0_MS
 from busproof.contract.comms import CONTRACT
 from busproof.oracle.models.comms import CommsModel
@@ -20,166 +21,59 @@ from busproof.oracle.models.comms_state import Delivery, Due, Message
 from busproof.oracle.models.comms_values import STANDARD
 from busproof.oracle.models.parts import text_of
 from busproof.oracle.models.spec import Free, plain
-from busproof.play.explore.drawing import ALIKE, BAD_TEXTS, ODD_NAMES, Drawing
+from busproof.play.explore.drawing import ALIKE, ODD_NAMES, Drawing
 from busproof.play.explore.orders import Called
 from busproof.play.explore.script import Step, call, changed, copied
 from busproof.play.explore.stage import Specification
 from busproof.play.explore.vary import LOOK_ALIKE
 
+BOUND_OF = CONTRACT.bound_of
 NAMES = (*ODD_NAMES, "a:b")
-BAD_NAMES = (
-    "a/b",
-    "a\\b",
-    "..",
-    "a..b",
-    ".",
-    "",
-    "a\x00b",
-    "a\nb",
-    "\x7f",
-    "\ud800",
-    5,
-    True,
-    ["a"],
-    "\x85",
-    "n" * 201,
-)
-WRONG_TEXTS = (*BAD_TEXTS, "y" * 1025)
 TYPES = (
-    "a.query",
-    "a.query.query",
-    "a.queryplan",
-    ".query",
-    "A.QUERY",
-    "vote.cast ",
-    "Vote.initiate",
-    "heartbeats",
-    "n_te",
-    "\u6f22" * 1024,
-    "q" * 1017 + ".query",  # the longest whose answer's type is no longer than a text may be, and one more
-    "q" * 1018 + ".query",
+    *("a.query", "a.query.query", "a.queryplan", ".query", "A.QUERY", "vote.cast ", "Vote.initiate", "heartbeats"),
+    # The longest, and the longest whose answer's type is no longer than a text may be, and one more.
+    *("n_te", BOUND_OF["message_type"].at(), "q" * 1017 + ".query", "q" * 1018 + ".query"),
 )
 CHANNELS = (
     *("general", "urgent", "General", "c1", "caf\u00e9", "cafe\u0301", "gen%", "general "),
     *("general,urgent", "gener'al", '["general"]', "null"),  # made of what joins names in a list
-    *("y" * 1024, "\U0001f600" * 1024),
+    *("y" * 1024, BOUND_OF["channel"].at()),
 )
-LINKS = ("req-001", "REQ-001", "0", "c" * 1024, "\u6f22" * 1024, "caf\u00e9", "cafe\u0301")
+LINKS = ("req-001", "REQ-001", "0", "c" * 1024, BOUND_OF["correlation_id"].at(), "caf\u00e9", "cafe\u0301")
 FILLS = ("x", "\u00e9", "\u6f22", "\U0001f600", '"', "\\", "\n", "[")  # of 1 to 4 bytes in UTF-8, of 1 to 12 in JSON
 LINES = ("# a comment", "5", "null", "[]", "{}", "{x", '"a text"', "caf\u00e9", "", " ", "z" * 70_000)  # of others
 JUNK: tuple[Any, ...] = (True, False, -1, 1.5, 2**63, "", [], {}, "7", [1], 10**30)
-TTLS_S = (0, 1, 10, 59, 60, 61, 299, 301, 3600, 3601, 86_401, 315_360_000, 2**31, 2**32 + 1)
+TTLS_S = (10, 59, 60, 61, 299, 301, 3600, 3601, 86_401, *BOUND_OF["ttl_seconds"].taken, *BOUND_OF["ttl_seconds"].free)
 STATUSES = ("active", "idle", "degraded", "failed")
 FILES = ("result.json", "Result.json", "a b", ".hidden", "result.json.tmp", "caf\u00e9")
 THEMES = (
-    *(
-        "all",
-        "lease",
-        "retry",
-        "retry",
-        "broadcast",
-        "broadcast",
-        "expiry",
-        "votes",
-        "rate",
-        "rate",
-        "route",
-        "answers",
-    ),
-    *("presence", "blob", "blob", "export", "export", "arguments", "ids", "many"),
+    *("all", "lease", "retry", "retry", "broadcast", "broadcast", "expiry", "votes", "rate", "rate", "route"),
+    *("answers", "presence", "blob", "blob", "export", "export", "arguments", "ids", "many"),
 )
 NEAR = (("-1", -1), ("+0", 0), ("+1", 1))
 
 EDGES = (
     *(f"{what}{at}" for what in ("claim", "retry", "expiry", "deadline", "token") for at in ("-1", "+0", "+1")),
-    *("clock back", "clock forward", "restart", "kill", "reopen", "second process", "race", "wait", "answered request"),
-    *(
-        "broadcast",
-        "to oneself",
-        "priority 1",
-        "priority 10",
-        "priority 0",
-        "priority 11",
-        "no expiry",
-        "ttl 0",
-        "own ttl",
-        "newcomer",
-        "urgent",
-    ),
-    *(
-        "given id",
-        "id in upper case",
-        "id of the bus",
-        "retry",
-        "retry with another field",
-        "retry with another payload",
-    ),
-    *("retry of a dead letter", "retry of what was cleaned up", "retry of what is done", "retry with an empty bucket"),
-    *("retry after the vote", "claim another's", "claim again", "claim what is done", "claim what is expired"),
-    *("claim of an unknown id", "late completion", "stale count", "count to come", "completes another's", "nobody's"),
-    *(
-        "completes what is over",
-        "completes a dead letter",
-        "third failure",
-        "redrive",
-        "redrive twice",
-        "redrive unknown",
-    ),
+    *("clock back", "clock forward", "restart", "kill", "reopen", "second process", "race", "wait"),
+    *("answered request", "broadcast", "to oneself", "priority 1", "priority 10", "priority 0", "priority 11"),
+    *("no expiry", "ttl 0", "own ttl", "newcomer", "urgent", "given id", "id in upper case", "id of the bus", "retry"),
+    *("retry with another field", "retry with another payload", "retry of a dead letter"),
+    *("retry of what was cleaned up", "retry of what is done", "retry with an empty bucket", "retry after the vote"),
+    *("claim another's", "claim again", "claim what is done", "claim what is expired", "claim of an unknown id"),
+    *("late completion", "stale count", "count to come", "completes another's", "nobody's", "completes what is over"),
+    *("completes a dead letter", "third failure", "redrive", "redrive twice", "redrive unknown"),
     *("redrive of a living broadcast", "redrive of an expired broadcast", "falsy", "look-alike", "limit 0", "limit 1"),
     *("as many as there are", "one more than there are", "no channels", "a channel twice", "two channels", "tie"),
-    *(
-        "standard type",
-        "broken standard type",
-        "vote",
-        "cast",
-        "cast again",
-        "cast late",
-        "no option",
-        "no vote",
-        "tie vote",
-    ),
-    *(
-        "answer",
-        "answer again",
-        "answer to a broadcast",
-        "answer by another",
-        "answer of nobody",
-        "artifact told",
-        "bad artifact path",
-    ),
-    *(
-        "not an envelope",
-        "valid envelope",
-        "two faults",
-        "bad name",
-        "bad text",
-        "junk",
-        "no such field",
-        "field missing",
-    ),
-    *("artifact replaced", "artifact linked", "path elsewhere", "no artifact", "never seen"),
-    *(
-        "bad status",
-        "clean up",
-        "held past its time",
-        "stranger",
-        "strangers' line",
-        "empty bucket",
-        "patience",
-        "breaker",
-    ),
-    *("answer with an empty bucket", "unanswered request", "65536 characters", "waits in vain", "more than 1,000"),
-    *("stranger's claim", "spoiled payload", "cut letter", "lost artifact", "spoiled artifact", "line without its end"),
-    *("4 MiB", "4 MiB + 1", "256 levels", "257 levels", "wide characters", "stranger's ttl", "many channels"),
-    *(
-        "more agents",
-        "many options",
-        "directed vote",
-        "vote in other letters",
-        "any send, with patience",
-        "error of lines",
-    ),
-    *("65537 characters", "many votes"),
+    *("standard type", "broken standard type", "vote", "cast", "cast again", "cast late", "no option", "no vote"),
+    *("tie vote", "answer", "answer again", "answer to a broadcast", "answer by another", "answer of nobody"),
+    *("artifact told", "bad artifact path", "not an envelope", "valid envelope", "two faults", "bad name", "bad text"),
+    *("junk", "no such field", "field missing", "artifact replaced", "artifact linked", "path elsewhere"),
+    *("no artifact", "never seen", "bad status", "clean up", "held past its time", "stranger", "strangers' line"),
+    *("empty bucket", "patience", "breaker", "answer with an empty bucket", "unanswered request", "65536 characters"),
+    *("waits in vain", "more than 1,000", "stranger's claim", "spoiled payload", "cut letter", "lost artifact"),
+    *("spoiled artifact", "line without its end", "4 MiB", "4 MiB + 1", "256 levels", "257 levels", "wide characters"),
+    *("stranger's ttl", "many channels", "more agents", "many options", "directed vote", "vote in other letters"),
+    *("any send, with patience", "error of lines", "65537 characters", "many votes"),
 )
 
 Drawn = tuple[str, dict[str, Any]]
@@ -554,15 +448,16 @@ class CommsGenerator(Drawing):
         if kind < 0.97:
             return {r.choice(("a", "b", "\u00e9", "e\u0301")): r.choice(ALIKE) for _ in range(2)}
         if r.random() < 0.15:
-            levels = r.choice((256, 257))
+            levels = LEVELS_MAX + r.choice((0, 1))
             deep: Any = {}
             for _ in range(levels - 2):
                 deep = [deep]
             return {"deep": self._tag(f"{levels} levels", deep)}
         fill = r.choice(FILLS)
         if r.random() < 0.05:
-            size = 4 * 2**20 + r.choice((0, 0, 1))
-            self._tag("4 MiB" if size == 4 * 2**20 else "4 MiB + 1")
+            plus = r.choice((0, 0, 1))
+            size = int(BOUND_OF["payload"].high) + plus
+            self._tag("4 MiB + 1" if plus else "4 MiB")
         else:
             size = r.choice((4096, 10_240, 70_000, 70_000, 300_000))
             if fill != "x":
@@ -725,7 +620,7 @@ class CommsGenerator(Drawing):
     def _error(self, agent: str) -> str:
         self.serial += 1
         if self.r.random() < 0.03:
-            size = self.r.choice((65_536, 65_536, 65_537))
+            size = int(BOUND_OF["error"].high) + self.r.choice((0, 0, 1))
             return str(self._tag(f"{size} characters", self.r.choice(FILLS[:4]) * size))
         if self.r.random() < 0.25:
             lines = self.r.choice(("it broke\nin line 7\n", "\n", "\ttab\x01", "\u6f22" * 700))
@@ -1094,17 +989,7 @@ class CommsGenerator(Drawing):
             return self._call(method, params)
         params = {**params}
         self.tags.clear()
-        how, names = r.random(), {"agent_id", "from_agent", "to_agent", "task_id", "name"}
-        texts = {
-            "message_type",
-            "channel",
-            "correlation_id",
-            "channel_name",
-            "message_id",
-            "current_task",
-            "status",
-            "id",
-        }
+        how = r.random()
         if how < 0.15 or not params:
             params[r.choice(("x", "agent", "limit_"))] = self._tag("no such field", 1)
         elif how < 0.3:
@@ -1127,16 +1012,13 @@ class CommsGenerator(Drawing):
                 params[key] = self._tag("junk", r.choice(events))
             elif key == "original_message":
                 params[key] = self._tag("not an envelope", r.choice((5, [], None, {}, "x")))
-            elif key in names:
-                params[key] = self._tag("bad name", r.choice(BAD_NAMES))
-            elif key in texts:
-                params[key] = self._tag("bad text", r.choice(WRONG_TEXTS))
-            elif key in ("timeout_seconds", "base_delay", "max_attempts"):
-                params[key] = self._tag(
-                    "junk", r.choice((-1, True, "1", [], -0.5 if key == "timeout_seconds" else 2**63))
-                )
             elif key == "artifact_path":
                 params[key] = self._tag("path elsewhere", r.choice(("/etc/passwd", "", 5, "a/../b")))
+            elif (
+                bound := dict(CONTRACT.bounds_of(method)).get(key, BOUND_OF.get(key))
+            ) is not None and bound.kind.wrong:
+                tag = {NAME: "bad name", TEXT: "bad text"}.get(bound.kind, "junk")
+                params[key] = self._tag(tag, r.choice(bound.refused))
             else:
                 params[key] = self._tag("junk", r.choice(JUNK))
         if method == "request":

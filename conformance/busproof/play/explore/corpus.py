@@ -28,28 +28,33 @@ from pathlib import Path
 from typing import Any
 
 from busproof.bus.fleet import BudgetSpent, Fleet
+from busproof.contract import CONTRACTS
 from busproof.contract.catalogue import catalogue
 from busproof.oracle.models.spec import Model, Refusal
 from busproof.play.explore.lanes import events_of
-from busproof.play.explore.script import Step, load, of_object, to_line
+from busproof.play.explore.script import MS_WAITED, SECONDS_WAITED, Step, call, load, of_object, to_line
 from busproof.play.explore.search import Program, play
 from busproof.play.explore.stage import Form, Mismatch, Specification
+from busproof.play.ties import tied
 from busproof.words import one_line
 
 FOLDER = Path(__file__).parents[2] / "corpus"
+WAITED = (*MS_WAITED, *SECONDS_WAITED)
 PLAYED_AGAIN = 3  # a mismatch in a race counts if it comes again
 ENOUGH = 8  # scripts in turn that broke no other row than those before; the rest would say the same
 STEPS_SHOWN, STEP_CHARS = 6, 600  # of those before a difference
 
 
 INDEXED = 8  # scripts of a row that the index names: as many are played where the row alone is asked for
+EACH_BOUND = "each_bound"  # the script that is made of the contract's bounds
 PACKED = "packed.jsonl.xz"
 PACKED_FROM = 16_000  # bytes; nobody reads a longer script by eye
 
 
 def names(system: str, folder: Path = FOLDER) -> list[str]:
     """The names of a system's scripts."""
-    return sorted({path.stem for path in (folder / system).glob("*.jsonl")} | _packed(folder / system).keys())
+    made = {EACH_BOUND} if CONTRACTS[system].bounds and folder == FOLDER else set[str]()
+    return sorted({path.stem for path in (folder / system).glob("*.jsonl")} | made | _packed(folder / system).keys())
 
 
 def scripts(system: str, folder: Path = FOLDER, *, only: Iterable[str] | None = None) -> dict[str, list[Step]]:
@@ -58,14 +63,31 @@ def scripts(system: str, folder: Path = FOLDER, *, only: Iterable[str] | None = 
     Raises:
         OSError: there is no script of that name.
     """
+    wanted = names(system, folder) if only is None else only
     packed = _packed(folder / system)
-    files = {name: folder / system / f"{name}.jsonl" for name in (names(system, folder) if only is None else only)}
-    return {
-        name: [of_object(step) for step in json.loads(packed[name])["steps"]]
-        if name in packed and not path.exists()
-        else load(path)
-        for name, path in files.items()
-    }
+
+    def script(name: str) -> list[Step]:
+        if name == EACH_BOUND:
+            return each_bound(system)
+        path = folder / system / f"{name}.jsonl"
+        is_packed = name in packed and not path.exists()
+        return [of_object(step) for step in json.loads(packed[name])["steps"]] if is_packed else load(path)
+
+    return {name: script(name) for name in wanted}
+
+
+def each_bound(system: str) -> list[Step]:
+    """Calls with each parameter at every edge of its bound, the others as `doctor` has them. No call waits long."""
+    contract = CONTRACTS[system]
+    steps = [Step("open", 0, params={"options": {}})]
+    for method, good in contract.trials.items():
+        for name, bound in contract.bounds_of(method).items():
+            values = bound.refused if name in WAITED else (*bound.taken, *bound.free, *bound.refused)
+            steps += [call(0, method, **{**good, name: value}) for value in values]
+    steps += [call(0, name) for name in ("dump",) if name in contract.trials]
+    for number, step in enumerate(steps):
+        step.name = str(number)
+    return steps
 
 
 def pack(system: str, folder: Path = FOLDER) -> list[str]:
@@ -158,6 +180,8 @@ def replay(
     for number, (name, steps) in enumerate(sorted(corpus.items(), key=_length), 1):
         try:
             program = play(fleet, specification, steps, found.dialects, unexplained=unexplained)
+            if program.mismatch is not None and not fleet.tied and tied(fleet):
+                program = play(fleet, specification, steps, found.dialects, unexplained=unexplained)
             program = certain(fleet, specification, program, found.dialects)
             if program.mismatch is not None and found.learnt:
                 program = _revised(fleet, specification, program, steps, found)
@@ -316,11 +340,13 @@ class Reached:
 
 
 def cited(specification: Specification | None) -> set[str]:
-    """The rows that branches of a system's model name: the corpus may fail them, no matter what else decides them."""
+    """The rows that a system's model names, or a bound: the corpus may fail them, no matter what else decides them."""
     if specification is None:
         return set()
     own = (Path(__file__).parents[2] / "oracle" / "models").glob(f"{specification.system}*.py")  # their parts, too
     texts = [path.read_text(encoding="utf-8") for path in own]
+    bounds = CONTRACTS[specification.system].bounds
+    texts += [f'"{row}"' for bound in bounds for row in (bound.row, bound.cap, bound.row_of_true)]
     return {row for text in texts for row in re.findall(rf'"({specification.system}\.\w+\.\d+)"', text)}
 
 

@@ -262,14 +262,10 @@ class MailboxGenerator(Drawing):
 
 # Sets of promises that together reach all of the model: the smallest, those that exclude each other, the limits.
 PROMISES = (
-    "core",
-    "lease jobs ack",
-    "consumes ack unacked sender",
-    "cumulative_ack ack number",
-    "page arrival number ack broadcast",
-    "priority consumes sender broadcast late_readers self_delivery",
-    "jobs redelivery attempts back dead_letter attempts_max=2 lease renew",
-    "ack arrival key broadcast late_readers unread_max=3 ttl_ms=60000 page_max=2 body_chars_max=40 jobs",
+    *("core", "lease jobs ack", "consumes ack unacked sender", "cumulative_ack ack number"),
+    *("page arrival number ack broadcast", "priority consumes sender broadcast late_readers self_delivery"),
+    *("jobs redelivery attempts back dead_letter attempts_max=2 lease renew",),
+    *("ack arrival key broadcast late_readers unread_max=3 ttl_ms=60000 page_max=2 body_chars_max=40 jobs",),
 )
 METHODS = tuple(name for name, method in CONTRACT.methods.items() if method.noun is not None)
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from busproof.bus.hand_relay import ODD_PROGRAM, RelayHand
 from busproof.contract.common import T0_MS
-from busproof.oracle.models.relay import DEFAULTS, MS, RATE_WINDOW_MS, RelayModel
+from busproof.contract.relay import DEFAULTS
+from busproof.oracle.models.relay import MS, RATE_WINDOW_MS, RelayModel
 from busproof.oracle.models.relay_state import CopyRow, Place, Row
 from busproof.oracle.models.relay_text import SAYER
 from busproof.oracle.models.spec import plain
@@ -44,15 +45,8 @@ BAD_NAMES = (
     "ann\n",
 )
 BAD_FILES = (
-    "1-0000abcd.MSG.msg",
-    "1-0000ABCD.msg",
-    "1-0000abc.msg",
-    "-0000abcd.msg",
-    "x-0000abcd.msg",
-    " .msg",
-    ".msg",
-    "\u0661-0000abcd.msg",
-    "1-0000abc\uff11.msg",
+    *("1-0000abcd.MSG.msg", "1-0000ABCD.msg", "1-0000abc.msg", "-0000abcd.msg", "x-0000abcd.msg", " .msg", ".msg"),
+    *("\u0661-0000abcd.msg", "1-0000abc\uff11.msg"),
 )
 OTHER_FILES = ("note.txt", "1-0000abcd.msg.tmp", "1-0000abcd.MSG", "msg")
 NEAR = (-1, 0, 1)
@@ -127,49 +121,19 @@ EDGES = (
         for what in ("settle", "malformed", "orphan", "retry", "time-out", "rate", "size")
         for at in NEAR
     ),
-    *(
-        "clock forward",
-        "clock back",
-        "future",
-        "restart",
-        "ended and begun",
-        "reopen",
-        "archive",
-        "no archive",
-        "second orchestrator",
-        "not open",
-        "claimed",
-    ),
-    *("rewritten", "reused name", "file gone", "twin", "empty"),
-    *("symlink", "not_regular", "hard_link", "one name again", "bad file name"),
-    *("other file", "bad agent name", "linked agent", "late agent", "half file", "linked half file", "bad file"),
-    *("to *", "to #", "to Lead", "to __orchestrator__", "to nobody", "to oneself", "bad address", "misdirected"),
-    *("subscribe", "bad channel", "save", "load", "bad action", "spawn", "denied", "bad request", "agent exists"),
-    *("release", "release of nobody", "attachment", "missing attachment", "corrupt attachment", "odd attachment"),
-    *("wrong checksum", "priority", "same time", "earlier name", "lead is known", "to a terminated agent", "many"),
+    *("clock forward", "clock back", "future", "restart", "ended and begun", "reopen", "archive", "no archive"),
+    *("second orchestrator", "not open", "claimed", "rewritten", "reused name", "file gone", "twin", "empty"),
+    *("symlink", "not_regular", "hard_link", "one name again", "bad file name", "other file", "bad agent name"),
+    *("linked agent", "late agent", "half file", "linked half file", "bad file", "to *", "to #", "to Lead"),
+    *("to __orchestrator__", "to nobody", "to oneself", "bad address", "misdirected", "subscribe", "bad channel"),
+    *("save", "load", "bad action", "spawn", "denied", "bad request", "agent exists", "release", "release of nobody"),
+    *("attachment", "missing attachment", "corrupt attachment", "odd attachment", "wrong checksum", "priority"),
+    *("same time", "earlier name", "lead is known", "to a terminated agent", "many"),
     *(f"later limit{at:+}" for at in NEAR),
-    *(
-        "another's name",
-        "before and after",
-        "name of any length",
-        "name of the inbox",
-        "same looks",
-        "copied",
-        "in place",
-        "nanosecond",
-        "first times",
-    ),
-    *(
-        "crowd",
-        "inbox gone",
-        "inbox blocked",
-        "inbox free again",
-        "attachment gone",
-        "later config",
-        "other orchestrator",
-    ),
-    *("backup", "restore", "said", "ended by itself", "half file gone"),
-    *("volume", "volume of several", "litter", "large attachment"),
+    *("another's name", "before and after", "name of any length", "name of the inbox", "same looks", "copied"),
+    *("in place", "nanosecond", "first times", "crowd", "inbox gone", "inbox blocked", "inbox free again"),
+    *("attachment gone", "later config", "other orchestrator", "backup", "restore", "said", "ended by itself"),
+    *("half file gone", "volume", "volume of several", "litter", "large attachment"),
 )
 
 

@@ -27,23 +27,13 @@ BODIES = (
 )
 # Statements of an agent about itself, without a request: only its whole key makes a line one, not its content.
 SAID = (
-    "idle",
-    "STATE: #dev",
-    "XSUBSCRIBE: #dev",
-    "SUBSCRIBED: #dev",
-    "UNSUBSCRIBED: #dev",
-    "NOTE: SUBSCRIBE: #dev",
-    ":",
+    *("idle", "STATE: #dev", "XSUBSCRIBE: #dev", "SUBSCRIBED: #dev", "UNSUBSCRIBED: #dev", "NOTE: SUBSCRIBE: #dev"),
+    *(":",),
 )
 THREADS = ("t1", "T1", "a thread", "caf\u00e9", "t" * 200, "t" * 9_000, "null", "0", "a: b", ":", "a=b,c")
 UNKNOWN = (
-    "X-MORE: yes",
-    "X-MORE: TO: bob",
-    "X-MORE: a=b,c=d",
-    "NAME: bob",
-    "A: b:c",
-    "REPLY_TO: ann/1-0000abcd",
-    "X:   blanks   ",
+    *("X-MORE: yes", "X-MORE: TO: bob", "X-MORE: a=b,c=d", "NAME: bob", "A: b:c", "REPLY_TO: ann/1-0000abcd"),
+    *("X:   blanks   ",),
 )
 GOOD = "TO: bob\n\nhi"
 LINES_IN_ONE = tuple(f"SUBSCRIBE: #dev{sign}UNSUBSCRIBE: #dev\n" for sign in NO_LINE_ENDS)

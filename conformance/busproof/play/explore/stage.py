@@ -53,6 +53,7 @@ LOST = "LOST"  # the code of a call that was not answered
 # Numbers, texts in quotation marks, and all from the beginning of a list or an object on.
 _VALUES = re.compile(r"""\d+|"[^"]*"|'[^']*'|(?<=: )[\[{].*|^[\[{].*""", re.DOTALL)
 _BAD_REQUEST = (-32600, -32602)
+_OF_ONE_MOMENT = {"publish_many", "stranger_publishes"}  # messages of one time, or of any
 _EYES = {"clock", "sqlite", "dump"}  # a row needs them to be seen by a script of its own; no answer depends on them
 
 
@@ -273,6 +274,8 @@ class Stage:
             return  # what follows is judged at the machine's time
         if step.params["now_ms"] > self.limits.get(NOW_MS_MAX, step.params["now_ms"]):
             raise Unresolved
+        if self.fleet.tied and step.params["now_ms"] < self.now_ms:
+            raise Unresolved  # where time orders messages, a clock that goes back only tells the same again
         self.now_ms = step.params["now_ms"]
 
     def _do_pass(self, step: Step) -> None:
@@ -388,7 +391,12 @@ class Stage:
     # -- sending
 
     def _prepared(self, step: Step) -> Called | None:
-        params = resolve(step.params, self.model.frees)
+        if self.fleet.tied and step.method in _OF_ONE_MOMENT:
+            return None
+        try:
+            params = self.model.fitted(step.method, resolve(step.params, self.model.frees))
+        except DoesNotApply:
+            return None
         if step.at != "hand":
             if step.at not in self._doors:
                 return None
@@ -397,6 +405,7 @@ class Stage:
                 return None
         elif "sqlite" not in self.features and step.method not in self.hand.ON_FILES:
             return None
+        self.now_ms += self.fleet.is_of_a_new_moment(step.method)
         called = Called(step.name, step.at, step.method, params, self._time())
         if self.is_measured and step.at != "hand":
             called.held = tuple(sorted({*self.specification.conditions(self.model, called)}))

@@ -13,36 +13,30 @@ from dataclasses import replace
 from typing import Any
 
 from busproof.bus.hand_timeline import TimelineHand
+from busproof.contract.bounds import DAY_S, INT_MAX, LEVELS_MAX
 from busproof.contract.timeline import CONTRACT
-from busproof.oracle.models.spec import INT_MAX, plain
-from busproof.oracle.models.timeline import PAYLOAD_BYTES_MAX, WAIT_MS_MAX, TimelineModel
-from busproof.oracle.models.timeline_keys import (
-    DIMENSION_BYTES_MAX,
-    REPLY_TYPES,
-    SEQUENCE_MAX,
-    VARIANTS,
-    dimensions,
-    filter_subjects,
-    reply_key,
-    subject,
-)
-from busproof.oracle.models.timeline_record import DEPTH_MAX, Message, text_of
+from busproof.oracle.models.spec import plain
+from busproof.oracle.models.timeline import TimelineModel
+from busproof.oracle.models.timeline_keys import REPLY_TYPES, VARIANTS, dimensions, filter_subjects, reply_key, subject
+from busproof.oracle.models.timeline_record import Message, text_of
 from busproof.play.explore.drawing import NOW_MS_LAST, Drawing
 from busproof.play.explore.orders import Called
 from busproof.play.explore.script import Step, call, copied
 from busproof.play.explore.stage import Specification
 from busproof.play.explore.vary import VISITOR
 
+BOUND_OF = CONTRACT.bound_of
+DIMENSION, SEQUENCE = BOUND_OF["agent"], BOUND_OF["sequence"]
 PROCESSES = 3
 NAMES = (
     *("main", "Main", "main ", "a.b", "a_b", "a%2Eb", "a-b", "*", ">", "vlinder", "caf\u00e9", "cafe\u0301", "0"),
     *("null", "\x00", "\n", " ", "\U0001f600", "'", "a", "b", "invoke", "req"),
-    *("n" * DIMENSION_BYTES_MAX, "\u00e9" * (DIMENSION_BYTES_MAX // 2)),
+    *("n" * 200, DIMENSION.at()),
 )
 SERVICES, BACKENDS, OPERATIONS = ("infer", "kv", "infer.ollama"), ("ollama", "Ollama", "s3"), ("chat", "get", "*")
 GROUPS = (
     *("g", "G", "g.h", "g_h", "\u00e9", "*", "g ", "b"),  # "b" with a name "a" is "a-b", if they are joined so
-    *("g" * DIMENSION_BYTES_MAX, "\u00e9" * (DIMENSION_BYTES_MAX // 2)),
+    *("g" * 200, DIMENSION.at()),
 )
 PAYLOADS: tuple[Any, ...] = (
     *(None, False, 0, "", [], {}, True, 1, 1.0, -0.0, "0", {"a": 1, "b": 2}, {"b": 2, "a": 1}, [None]),
@@ -57,15 +51,16 @@ STATES: tuple[Any, ...] = (
     *([{"b": 1, "a": 2}], [{"a": 2, "b": 1}], {"b": [{"d": 1, "c": {}}], "a": 1}),
 )
 BAD_KEYS: tuple[Any, ...] = (None, [], "invoke", {}, {"type": "nothing"}, {"type": ["invoke"]})
-BAD_NAMES: tuple[Any, ...] = (None, 5, True, ["a"], "\ud800", "n" * (DIMENSION_BYTES_MAX + 1), "\u00e9" * 101)
-BAD_SEQUENCES: tuple[Any, ...] = (-1, True, 1.0, "1", None, SEQUENCE_MAX + 1)
-BAD_NUMBERS: tuple[Any, ...] = (-1, True, 1.5, "1", 2**63)
-BAD_WAITS: tuple[Any, ...] = (*BAD_NUMBERS, WAIT_MS_MAX + 1)
-BAD_ACK_WAITS: tuple[Any, ...] = (0, -1, True, "1", 1.5, None)
-SEQUENCES = (0, 1, 2, 10, SEQUENCE_MAX - 1, SEQUENCE_MAX)
+BAD_NAMES: tuple[Any, ...] = (None, *DIMENSION.refused)
+BAD_SEQUENCES: tuple[Any, ...] = (None, 1.0, *SEQUENCE.refused)
+BAD_NUMBERS: tuple[Any, ...] = BOUND_OF["after"].refused
+BAD_WAITS: tuple[Any, ...] = (*BAD_NUMBERS, BOUND_OF["wait_ms"].at(plus=1))
+BAD_ACK_WAITS: tuple[Any, ...] = (None, *BOUND_OF["ack_wait_ms"].refused)
+SEQUENCES = (0, 1, 2, 10, SEQUENCE.at(plus=-1), SEQUENCE.at())
 VOLUME, VOLUMES = 1_010, 0.0003  # messages, more than any page or limit of a reader; and how often
-ACK_WAITS_MS = (30_000, 30_000, 1_000, 1, 2, WAIT_MS_MAX)
-A_YEAR_MS = 365 * WAIT_MS_MAX
+DAY_MS = DAY_S * 1000
+ACK_WAITS_MS = (30_000, 30_000, 1_000, 1, 2, DAY_MS)
+A_YEAR_MS = 365 * DAY_MS
 LONG_CHARS = 10_000
 LARGE = ("p", "\u00e9", "\x7f", "\U0001f600", '"', "\n")  # characters of one to twelve bytes of JSON text
 REQUEST_TYPES = tuple(REPLY_TYPES)
@@ -73,36 +68,27 @@ CALLS = {"invoke": "run_agent", "request": "call_service", "delegate": "delegate
 ASKED_BY = {reply: asks for asks, reply in REPLY_TYPES.items()}
 
 EDGES = (
-    *("one dimension differs", "look-alike name", "key of bad shape", "empty dimension"),
-    *("bad dimension", "bad sequence", "dimension missing", "dimension too many", "largest sequence"),
-    *("longest name", "no nonce", "nonce out of place", "other nonce", "sent again"),
-    *("sent with other content", "a reply is sent", "a fork is sent", "look-alike content"),
-    *("largest payload", "payload too large", "no JSON", "state", "state of a response"),
-    *("answered again", "other answer", "answer to nothing", "reply to a reply", "subject of nothing"),
-    *("needless escape", "lower-case escape", "token too many", "leading zero", "filter of a type"),
-    *("filter of all", "filter with a hole", "group", "other group", "bad filter", "matches"),
-    *("matches not", "nothing to fetch", "due - 1 ms", "due", "fetched again", "ack", "ack again"),
-    *("late ack", "nak", "late nak", "nak again", "ack of nothing", "fetch of a fork's", "long ago"),
-    *("clock back", "answered call", "time out", "late reply", "same call again"),
-    *("same call, other content", "bad number", "call on a fork, answered"),
-    *("call on a fork, unanswered", "call with a nonce", "unknown timeline", "after", "limit"),
-    *("of a submission", "unknown submission", "fork at 0", "fork at the end", "fork beyond"),
-    *("fork of a fork", "fork below a fork", "fork again", "fork onto what exists"),
-    *("fork with another point", "fork of nothing", "head", "old head", "head of nothing", "restart"),
-    *("race", "wait", "answered while it waits", "fetched while it waits", "replay"),
-    *("replay without a complete", "junk", "the parent goes on"),
-    *("tampered message", "tampered timeline", "tampered parent", "volume"),
-    *("taken out", "tampered below a fork", "opened anew", "opened with a bad option", "deepest value", "too deep"),
-    *("filter of some", "filter that nearly fits", "null in a filter", "bad group", "largest state", "near call"),
-    *("far beyond", "fork of itself", "fork again, of another submission", "fork of another parent", "last of times"),
-    *("answered beside it", "sent beside it", "unknown agent", "look-alike submission"),
-    *(
-        "look-alike nonce",
-        "left out",
-        "answer fetched while it waits",
-        "given back while it waits",
-        "tampered, with its head",
-    ),
+    *("one dimension differs", "look-alike name", "key of bad shape", "empty dimension", "bad dimension"),
+    *("bad sequence", "dimension missing", "dimension too many", "largest sequence", "longest name", "no nonce"),
+    *("nonce out of place", "other nonce", "sent again", "sent with other content", "a reply is sent"),
+    *("a fork is sent", "look-alike content", "largest payload", "payload too large", "no JSON", "state"),
+    *("state of a response", "answered again", "other answer", "answer to nothing", "reply to a reply"),
+    *("subject of nothing", "needless escape", "lower-case escape", "token too many", "leading zero"),
+    *("filter of a type", "filter of all", "filter with a hole", "group", "other group", "bad filter", "matches"),
+    *("matches not", "nothing to fetch", "due - 1 ms", "due", "fetched again", "ack", "ack again", "late ack", "nak"),
+    *("late nak", "nak again", "ack of nothing", "fetch of a fork's", "long ago", "clock back", "answered call"),
+    *("time out", "late reply", "same call again", "same call, other content", "bad number"),
+    *("call on a fork, answered", "call on a fork, unanswered", "call with a nonce", "unknown timeline", "after"),
+    *("limit", "of a submission", "unknown submission", "fork at 0", "fork at the end", "fork beyond"),
+    *("fork of a fork", "fork below a fork", "fork again", "fork onto what exists", "fork with another point"),
+    *("fork of nothing", "head", "old head", "head of nothing", "restart", "race", "wait", "answered while it waits"),
+    *("fetched while it waits", "replay", "replay without a complete", "junk", "the parent goes on"),
+    *("tampered message", "tampered timeline", "tampered parent", "volume", "taken out", "tampered below a fork"),
+    *("opened anew", "opened with a bad option", "deepest value", "too deep", "filter of some"),
+    *("filter that nearly fits", "null in a filter", "bad group", "largest state", "near call", "far beyond"),
+    *("fork of itself", "fork again, of another submission", "fork of another parent", "last of times"),
+    *("answered beside it", "sent beside it", "unknown agent", "look-alike submission", "look-alike nonce"),
+    *("left out", "answer fetched while it waits", "given back while it waits", "tampered, with its head"),
 )
 
 
@@ -204,7 +190,7 @@ class TimelineGenerator(Drawing):
             "nonce": self.r.choice(self.nonces),
             "agent_name": agent,
         }
-        if values["sequence"] == SEQUENCE_MAX and type_ == "request":
+        if values["sequence"] == SEQUENCE.at() and type_ == "request":
             self._tag("largest sequence")
         return {name: values[name] for name in ("type", *dimensions(type_))}
 
@@ -234,7 +220,7 @@ class TimelineGenerator(Drawing):
     def _twins(self, name: str) -> list[str]:
         """Names that look like this one, or begin as it does."""
         twins = {name.upper(), name + " ", unicodedata.normalize("NFD", name), name[:-1]} - {name, ""}
-        return sorted(one for one in twins if len(one.encode()) <= DIMENSION_BYTES_MAX)
+        return sorted(one for one in twins if DIMENSION.takes(one))
 
     def _spoilt(self, key: dict[str, Any]) -> Any:
         """An invalid key, for one reason."""
@@ -276,9 +262,9 @@ class TimelineGenerator(Drawing):
         if what < 0.012:
             return self._tag("payload too large", self._large() + "p")
         if what < 0.016:
-            return self._tag("deepest value", self._nested(DEPTH_MAX))
+            return self._tag("deepest value", self._nested(LEVELS_MAX))
         if what < 0.018:
-            return self._tag("too deep", self._nested(DEPTH_MAX + 1))
+            return self._tag("too deep", self._nested(LEVELS_MAX + 1))
         if what < 0.02:
             return self._tag("no JSON", self.r.choice(("\ud800", [["\udfff"]], {"a": "\ud83d"})))
         if what < 0.6:
@@ -299,7 +285,7 @@ class TimelineGenerator(Drawing):
         return value
 
     def _payload_max(self) -> int:
-        return self.model.limits.get("payload_bytes_max", PAYLOAD_BYTES_MAX)
+        return self.model.limits.get("payload_bytes_max", int(BOUND_OF["payload"].high))
 
     # -- steps
 
@@ -337,7 +323,7 @@ class TimelineGenerator(Drawing):
         elif what < 0.85:
             now_ms, tag = max(0, self.now_ms - self.r.choice((1, 1, 5_000, 5_000, self.now_ms))), "clock back"
         else:
-            later = self.now_ms + self.r.choice((1, 500, 10**6, WAIT_MS_MAX, A_YEAR_MS))
+            later = self.now_ms + self.r.choice((1, 500, 10**6, DAY_MS, A_YEAR_MS))
             now_ms, tag = min(NOW_MS_LAST, later), "long ago"
             if self.r.random() < 0.03:
                 now_ms, tag = NOW_MS_LAST, "last of times"
@@ -414,7 +400,7 @@ class TimelineGenerator(Drawing):
     def _nearly(self, text: str) -> str:
         """Another text that a careless comparison takes for this one: its beginning, or more than it."""
         cut = {text[:-1], *(text.rpartition(mark)[0] for mark in "-_. ")} - {""}
-        more = [one for one in (text + " ", text + "0") if len(one.encode()) <= DIMENSION_BYTES_MAX]
+        more = [one for one in (text + " ", text + "0") if DIMENSION.takes(one)]
         return self.r.choice([*sorted(cut), *more])
 
     def _of_a_timeline(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -520,7 +506,7 @@ class TimelineGenerator(Drawing):
             self._tag("a fork is sent" if key["type"] == "fork" else "a reply is sent")
         else:
             key = self._fresh(self.r.choice(REQUEST_TYPES), self._timeline())
-        if any(type(one) is str and len(one.encode()) == DIMENSION_BYTES_MAX for one in key.values()):
+        if any(type(one) is str and len(one.encode()) == DIMENSION.high for one in key.values()):
             self._tag("longest name")
         if what > 0.96:
             key = self._spoilt(key)
@@ -807,7 +793,7 @@ class TimelineGenerator(Drawing):
             "fork at 0": 0,
             "fork at the end": newest,
             "fork beyond": newest + 1,
-            "far beyond": self.r.choice((2**31, SEQUENCE_MAX, INT_MAX)),
+            "far beyond": self.r.choice((2**31, SEQUENCE.at(), INT_MAX)),
             "in the middle": self.r.randint(0, newest),
         }
         tag = self.r.choice((*points, *("in the middle", "fork at the end") * 2))

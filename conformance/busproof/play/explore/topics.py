@@ -14,17 +14,7 @@ from typing import Any
 from busproof.bus.hand_topics import TopicsHand
 from busproof.contract.topics import CONTRACT
 from busproof.oracle.models.spec import Free, plain
-from busproof.oracle.models.topics import (
-    BODY_CHARS_MAX,
-    CLIENT_ID_CHARS_MAX,
-    ITEMS_MAX,
-    NAME_CHARS_MAX,
-    OUTBOX_MAX,
-    TEXT_CHARS_MAX,
-    TYPE_CHARS_MAX,
-    Topic,
-    TopicsModel,
-)
+from busproof.oracle.models.topics import Topic, TopicsModel
 from busproof.play.explore.drawing import Drawing
 from busproof.play.explore.orders import Called
 from busproof.play.explore.script import Step, call, changed, copied
@@ -32,16 +22,17 @@ from busproof.play.explore.stage import Specification
 from busproof.play.explore.vary import LOOK_ALIKE
 
 SERVERS = 3
+MOST = {field: int(bound.high) for field, bound in CONTRACT.bound_of.items()}
 WIDE = ("n", "\u00e9", "\u6f22", "\U0001f600")  # of one to four bytes: a limit counts characters
 NAMES = (
     *("red", "Red", "RED", "red fox", "r\u00e9d", "re\u0301d", "r%d", "r_d", "0", "null", "'x"),
-    *(char * NAME_CHARS_MAX for char in WIDE),
+    *(char * MOST["agent_name"] for char in WIDE),
 )
 TOPIC_NAMES = (
     *("lane", "Lane", "lane ", "l%ne", "caf\u00e9", "cafe\u0301", "0"),
-    *(char * TEXT_CHARS_MAX for char in WIDE),
+    *(char * MOST["name"] for char in WIDE),
 )
-REASONS = ("done", "two\nlines", "0", " ", *(char * TEXT_CHARS_MAX for char in WIDE), "r" * (TEXT_CHARS_MAX + 1))
+REASONS = ("done", "two\nlines", "0", " ", *(char * MOST["name"] for char in WIDE), "r" * (MOST["name"] + 1))
 WORDS = ("alpha", "Beta", "gamma7", "delta", "AND", "OR", "NOT", "NEAR", "42", "x", "7")
 WIDE_WORDS = (
     *("\u0437\u0438\u043c\u0430", "\u6f22\u5b57", "\U00020000\U00020001"),
@@ -77,8 +68,8 @@ STRANGE_FIELDS: tuple[tuple[str, Any], ...] = (  # of an item; all but the first
     *(("no_such_field", 1), ("sender", "red"), ("seq", 1), ("message_id", "0123456789"), ("created_at", 1.5)),
     *(("topic_id", "0123456789"), ("metadata_json", "{}"), ("duplicate", True)),
 )
-TYPES = (None, "message", "question", "answer", " question ", "T", *(char * TYPE_CHARS_MAX for char in WIDE))
-KEYS = ("k", "K", " k", "k1", "caf\u00e9", "cafe\u0301", "0", *(char * CLIENT_ID_CHARS_MAX for char in WIDE))
+TYPES = (None, "message", "question", "answer", " question ", "T", *(char * MOST["message_type"] for char in WIDE))
+KEYS = ("k", "K", " k", "k1", "caf\u00e9", "cafe\u0301", "0", *(char * MOST["client_message_id"] for char in WIDE))
 AGES_S = (-60.0, 150.25, 179.5, 299.0, 700.0, 100_000.0)  # below 0: in the future, if the clock was set back since
 STRANGER_S = 1_768_053_600.25  # the time of a stranger's acts, by its own clock
 WINDOWS_S = (None, 1, 180, 300, 600, 90_000, 10**9)
@@ -86,34 +77,26 @@ PEERS = (1, 1, 2, 3, 200, 2**31)  # that presence may be asked for
 VOLUME, VOLUMES = 21, 0.0005  # syncs of a whole outbox, more messages than any page of a reader; and how often
 
 EDGES = (
-    *("not joined", "joined elsewhere", "take-over", "own name again", "name in use", "cut token"),
-    *("upper case token", "blank around the name", "both id and name", "neither id nor name", "name too long"),
-    *("closed topic", "closed by name", "allow_closed", "unknown topic", "cut id", "upper case id", "reuse", "new"),
-    *("a name that the bus made", "no name", "closed is not reused", "close again"),
-    *("retry", "retry by another", "retry with other content"),
-    *("retry on another topic", "retry after close", "twice in an outbox", "look-alike metadata", "bad item last"),
-    *("reply", "reply to another topic", "reply to nothing", "50 items", "51 items", "largest body", "body too large"),
-    *("largest type", "type too long", "largest key", "key too long", "largest name", "outbox as text", "one object"),
-    *("unknown field", "no body", "max_items 1", "max_items 20", "max_items 21", "max_items 0", "include_self"),
-    *("ack newest", "ack newest + 1", "ack of sent", "ack backwards", "ack 0", "ack -1", "ack with auto_advance"),
-    *(
-        "reset to 0",
-        "reset to newest",
-        "reset to newest + 1",
-        "reset by default",
-        "junk",
-        "unknown argument",
-        "restart",
-    ),
-    *("race", "wait", "wait for others", "wait in vain", "silent", "window", "limit 1", "search", "query syntax"),
-    *("wait after sending", "wait, and a close", "wait, and a take-over", "a stranger sends", "a stranger joins"),
-    *("search by fts", "search by hybrid", "search by semantic"),
-    *("search in a topic", "with content", "empty query", "old session reads", "old session sends", "more than 20"),
-    *("empty outbox", "null in an item", "twice, with other content", "retry as another reply", "ack in the middle"),
-    *("reset to the middle", "token for a free name", "blank around the token", "token of another topic", "odd body"),
-    *("blank around a name in use", "asked for as it was sent", "in another case", "topic name too long", "volume"),
-    *("a name for an id", "an id for a name", "wait after a retry", "the last outbox again", "own news behind it"),
-    *("wait for one's own", "wait for a stranger", "wait for more than it takes", "a stranger's key", "limit 2"),
+    *("not joined", "joined elsewhere", "take-over", "own name again", "name in use", "cut token", "upper case token"),
+    *("blank around the name", "both id and name", "neither id nor name", "name too long", "closed topic"),
+    *("closed by name", "allow_closed", "unknown topic", "cut id", "upper case id", "reuse", "new"),
+    *("a name that the bus made", "no name", "closed is not reused", "close again", "retry", "retry by another"),
+    *("retry with other content", "retry on another topic", "retry after close", "twice in an outbox"),
+    *("look-alike metadata", "bad item last", "reply", "reply to another topic", "reply to nothing", "50 items"),
+    *("51 items", "largest body", "body too large", "largest type", "type too long", "largest key", "key too long"),
+    *("largest name", "outbox as text", "one object", "unknown field", "no body", "max_items 1", "max_items 20"),
+    *("max_items 21", "max_items 0", "include_self", "ack newest", "ack newest + 1", "ack of sent", "ack backwards"),
+    *("ack 0", "ack -1", "ack with auto_advance", "reset to 0", "reset to newest", "reset to newest + 1"),
+    *("reset by default", "junk", "unknown argument", "restart", "race", "wait", "wait for others", "wait in vain"),
+    *("silent", "window", "limit 1", "search", "query syntax", "wait after sending", "wait, and a close"),
+    *("wait, and a take-over", "a stranger sends", "a stranger joins", "search by fts", "search by hybrid"),
+    *("search by semantic", "search in a topic", "with content", "empty query", "old session reads"),
+    *("old session sends", "more than 20", "empty outbox", "null in an item", "twice, with other content"),
+    *("retry as another reply", "ack in the middle", "reset to the middle", "token for a free name"),
+    *("blank around the token", "token of another topic", "odd body", "blank around a name in use"),
+    *("asked for as it was sent", "in another case", "topic name too long", "volume", "a name for an id"),
+    *("an id for a name", "wait after a retry", "the last outbox again", "own news behind it", "wait for one's own"),
+    *("wait for a stranger", "wait for more than it takes", "a stranger's key", "limit 2"),
 )
 
 
@@ -282,7 +265,7 @@ class TopicsGenerator(Drawing):
 
     def _volume(self, topic: Topic, at: int) -> Step:
         """More messages than a reader, or an index, takes at once."""
-        outbox = {"$many": OUTBOX_MAX, "of": {"content_markdown": f"# {self._body()}"}}
+        outbox = {"$many": MOST["outbox"], "of": {"content_markdown": f"# {self._body()}"}}
         sending = call(at, "sync", topic_id=topic.topic_id, wait_seconds=0, outbox=outbox)
         return Step("many", calls=[sending], times=VOLUME, tags=("volume",))
 
@@ -342,7 +325,7 @@ class TopicsGenerator(Drawing):
         if self.r.random() < 0.3:
             params["metadata"] = self.r.choice(METADATA)
         if self.r.random() < 0.03:
-            params["name"] = self._tag("topic name too long", self.r.choice(WIDE) * (TEXT_CHARS_MAX + 1))
+            params["name"] = self._tag("topic name too long", self.r.choice(WIDE) * (MOST["name"] + 1))
         return self._step(at, "topic_create", params)
 
     def _name(self, names: Sequence[str]) -> Any:
@@ -386,7 +369,7 @@ class TopicsGenerator(Drawing):
 
     def _joining(self, at: int, topic: Topic | None) -> tuple[str, dict[str, Any]]:
         name = self.r.choice(self.names)
-        if len(name) == NAME_CHARS_MAX:
+        if len(name) == MOST["agent_name"]:
             self._tag("largest name")
         params: dict[str, Any] = {"agent_name": name}
         elsewhere = [one.names[name].token for one in self.model.topics if one is not topic and name in one.names]
@@ -426,7 +409,7 @@ class TopicsGenerator(Drawing):
     def _odd_join(self, params: dict[str, Any]) -> dict[str, Any]:
         what = self.r.random()
         if what < 0.05:
-            params["agent_name"] = self._tag("name too long", self.r.choice(WIDE) * (NAME_CHARS_MAX + 1))
+            params["agent_name"] = self._tag("name too long", self.r.choice(WIDE) * (MOST["agent_name"] + 1))
         elif what < 0.10:
             params["agent_name"] = self._tag("blank around the name", f" {params['agent_name']} ")
         elif what < 0.14:
@@ -451,7 +434,7 @@ class TopicsGenerator(Drawing):
             if before is not None and self.r.random() < 0.08:
                 params["outbox"] = self._tag("the last outbox again", copied(before))
         if self.r.random() < 0.25:
-            most = self.r.choice((1, 2, 3, ITEMS_MAX - 1, ITEMS_MAX, ITEMS_MAX + 1, 0))
+            most = self.r.choice((1, 2, 3, MOST["max_items"] - 1, MOST["max_items"], MOST["max_items"] + 1, 0))
             params["max_items"] = self._tag(f"max_items {most}", most)
         if self.r.random() < 0.2:
             params["include_self"] = self._tag("include_self", self.r.random() < 0.8)
@@ -479,9 +462,9 @@ class TopicsGenerator(Drawing):
     def _outbox(self, topic: Topic | None) -> Any:
         what = self.r.random()
         if what < 0.02:
-            return self._many(self._tag("50 items", OUTBOX_MAX))
+            return self._many(self._tag("50 items", MOST["outbox"]))
         if what < 0.03:
-            return self._many(self._tag("51 items", OUTBOX_MAX + 1))
+            return self._many(self._tag("51 items", MOST["outbox"] + 1))
         if what < 0.06:
             return self._many(self._tag("more than 20", 21))
         if what < 0.08:
@@ -569,14 +552,14 @@ class TopicsGenerator(Drawing):
 
     def _oddity(self, item: dict[str, Any]) -> None:
         char, ends = self.r.choice(WIDE), [self.r.choice((*WORDS[:4], *WIDE_WORDS)) for _ in "ab"]
-        large = f"{ends[0]} {char * (BODY_CHARS_MAX - sum(map(len, ends)) - 2)} {ends[1]}"
+        large = f"{ends[0]} {char * (MOST['content_markdown'] - sum(map(len, ends)) - 2)} {ends[1]}"
         odd: dict[str, tuple[str, Any]] = {
             "largest body": ("content_markdown", large),
             "body too large": ("content_markdown", large + char),
-            "largest type": ("message_type", char * TYPE_CHARS_MAX),
-            "type too long": ("message_type", char * (TYPE_CHARS_MAX + 1)),
-            "largest key": ("client_message_id", char * CLIENT_ID_CHARS_MAX),
-            "key too long": ("client_message_id", char * (CLIENT_ID_CHARS_MAX + 1)),
+            "largest type": ("message_type", char * MOST["message_type"]),
+            "type too long": ("message_type", char * (MOST["message_type"] + 1)),
+            "largest key": ("client_message_id", char * MOST["client_message_id"]),
+            "key too long": ("client_message_id", char * (MOST["client_message_id"] + 1)),
             "unknown field": self.r.choice(STRANGE_FIELDS),
             "no body": ("content_markdown", None),
         }
@@ -625,7 +608,7 @@ class TopicsGenerator(Drawing):
             body = self.r.choice(said)
             is_whole = how < 0.1 or not (words := body.split())
             query = body if is_whole else " ".join(self.r.sample(words, min(len(words), self.r.choice((1, 2)))))
-            query = self._tag("asked for as it was sent", query)[: TEXT_CHARS_MAX + 1]
+            query = self._tag("asked for as it was sent", query)[: MOST["name"] + 1]
         elif self.r.random() < 0.05:
             query = self._tag("in another case", query.swapcase())
         if self.r.random() < 0.05:
@@ -677,7 +660,7 @@ def _conditions(model: TopicsModel, called: Called) -> Iterator[str]:
     yield f"topic is {topic.status}"
     if any(one.names.keys() & topic.names.keys() for one in model.topics if one is not topic):
         yield "a name is here and on another topic"
-    if any(not one.content_markdown.isascii() for one in topic.messages[-ITEMS_MAX:]):
+    if any(not one.content_markdown.isascii() for one in topic.messages[-MOST["max_items"] :]):
         yield "wide texts"
     if any(plain(one.created_at) == STRANGER_S for one in topic.messages):
         yield "a stranger has sent"
@@ -689,7 +672,7 @@ def _conditions(model: TopicsModel, called: Called) -> Iterator[str]:
         yield "holds its name" if topic.names[name].claim == claim else "was taken over"
         at = topic.cursors[name].last_seq if name in topic.cursors else 0
         others = sum(one.sender != name for one in topic.messages[at:])
-        most = called.params.get("max_items") or ITEMS_MAX
+        most = called.params.get("max_items") or MOST["max_items"]
         yield "nothing new" if at == len(topic.messages) else "own news" if not others else "news"
         yield "a full answer" if type(most) is int and others >= most else "room in the answer"
         yield "own news between" if 0 < others < len(topic.messages) - at else "one kind of news"

@@ -56,16 +56,8 @@ FRAMES: tuple[Callable[[str], Any], ...] = (
 )
 FOUND = re.compile("[0-9A-Za-z\u00c0-\u00ff]{1,40}")  # a word that every index reads alike
 QUERIES = (
-    "alpha*",
-    'al"pha',
-    "ECLAIR",
-    "type:task",
-    "(alpha",
-    "state_change",
-    "sensor_x",
-    "  ",
-    "alpha\tBeta",
-    "NOSUCHWORD",
+    *("alpha*", 'al"pha', "ECLAIR", "type:task", "(alpha", "state_change", "sensor_x", "  ", "alpha\tBeta"),
+    *("NOSUCHWORD",),
 )
 LOOKALIKES: tuple[Any, ...] = (*ALIKE, 5e-324)
 NO_JSON = ("\ud800", {"a": "\udfff"}, float("nan"), float("inf"), [float("-inf")])
@@ -106,46 +98,21 @@ EDGES = (
     *("clock back", "clock forward", "restart", "kill", "reopen", "other options", "second process", "race", "wait"),
     *("4096 bytes", "4097 bytes", "4 MiB", "4 MiB + 1", "depth 256", "depth 257", "200 bytes", "201 bytes"),
     *("1024 chars", "1025 chars", "falsy", "look-alike", "no JSON", "bad name", "bad text", "junk", "no such field"),
-    *(
-        "field missing",
-        "newest",
-        "newest + 1",
-        "seq 0",
-        "seq 2^63",
-        "archived seq",
-        "another's seq",
-        "limit 0",
-        "limit 1",
-    ),
-    *("as many as there are", "one more than there are", "limit 2^63 - 1", "limit 2^63", "latest token", "stale token"),
-    *("token to come", "no token", "another's claim", "retry", "retry by another", "retry with another field"),
-    *("retry with another payload", "retry in other order", "retry in a batch", "retry of an archived one"),
-    *("retry of a dead letter", "retry of a lost blob", "twice in a batch", "bad one in a batch", "empty batch"),
-    *(
-        "at the bound",
-        "below the bound",
-        "fails",
-        "fails the last time",
-        "fails a redriven one",
-        "redrive",
-        "redrive twice",
-    ),
-    *("redrive another's", "tampered", "unsigned", "lost blob", "spoiled blob", "not JSON in the row", "ref as a path"),
-    *("torn export", "forgotten export", "rotated export", "burned numbers", "burned seq", "stranger"),
-    *("deleted by another", "another's heartbeat", "years later", "wait amid traffic", "a stranger's claim"),
-    *("a stranger's ack", "another blob's ref", "mirror lost", "mirror spoiled", "fails until it is dead"),
-    *("several fail", "said to be null", "longest message", "70,000 bytes", "more agents", "words of a message"),
-    *("more wait than one page", "a long batch again", "fills up to the bound", "one more than the bound"),
-    *("upper case ref", "cut ref", "unknown ref", "query syntax", "archived words", "way", "no way"),
-    *(
-        "ack under the lock",
-        "repeated way",
-        "another worker",
-        "stale belief",
-        "more than 1,000",
-        "synchronous FULL",
-        "bad options",
-    ),
+    *("field missing", "newest", "newest + 1", "seq 0", "seq 2^63", "archived seq", "another's seq", "limit 0"),
+    *("limit 1", "as many as there are", "one more than there are", "limit 2^63 - 1", "limit 2^63", "latest token"),
+    *("stale token", "token to come", "no token", "another's claim", "retry", "retry by another"),
+    *("retry with another field", "retry with another payload", "retry in other order", "retry in a batch"),
+    *("retry of an archived one", "retry of a dead letter", "retry of a lost blob", "twice in a batch"),
+    *("bad one in a batch", "empty batch", "at the bound", "below the bound", "fails", "fails the last time"),
+    *("fails a redriven one", "redrive", "redrive twice", "redrive another's", "tampered", "unsigned", "lost blob"),
+    *("spoiled blob", "not JSON in the row", "ref as a path", "torn export", "forgotten export", "rotated export"),
+    *("burned numbers", "burned seq", "stranger", "deleted by another", "another's heartbeat", "years later"),
+    *("wait amid traffic", "a stranger's claim", "a stranger's ack", "another blob's ref", "mirror lost"),
+    *("mirror spoiled", "fails until it is dead", "several fail", "said to be null", "longest message"),
+    *("70,000 bytes", "more agents", "words of a message", "more wait than one page", "a long batch again"),
+    *("fills up to the bound", "one more than the bound", "upper case ref", "cut ref", "unknown ref", "query syntax"),
+    *("archived words", "way", "no way", "ack under the lock", "repeated way", "another worker", "stale belief"),
+    *("more than 1,000", "synchronous FULL", "bad options"),
 )
 
 Drawn = tuple[str, dict[str, Any]]
@@ -292,7 +259,7 @@ class WorkerGenerator(Drawing):
     def _clock(self) -> Step:
         """To a moment that decides something, or far, or back."""
         r, near = self.r, (("-1", -1), ("+0", 0), ("+1", 1))
-        edges = [(f"lease{at}", c.lease_until_ms + d) for c in self.model.claims.values() for at, d in near]
+        edges = [(f"lease{at}", c.until_ms + d) for c in self.model.claims.values() for at, d in near]
         edges += [
             (f"{state}{at}", beat["ts_ms"] + age_ms + d)
             for beat in self.model.beats.values()
@@ -308,7 +275,7 @@ class WorkerGenerator(Drawing):
             tag = "clock back" if now_ms < self.now_ms else ahead
         now_ms = min(max(now_ms, 0), 2**53)
         if tag.startswith("lease") and self.model.claims:
-            task = next((t for t, c in self.model.claims.items() if abs(c.lease_until_ms - now_ms) <= 1), self.tasks[0])
+            task = next((t for t, c in self.model.claims.items() if abs(c.until_ms - now_ms) <= 1), self.tasks[0])
             method = r.choice(("try_claim_task", "try_claim_task", "renew_claim", "release_claim"))
             self.queue.append(call(r.randrange(self.processes), method, task_id=task, agent_id=r.choice(self.agents)))
         elif tag[:4] in ("WARN", "STAL", "DEAD"):
@@ -1079,7 +1046,7 @@ def _conditions(model: WorkerModel, called: Called) -> Iterator[str]:
     claim = model.claims.get(task) if type(task) is str else None
     if type(task) is str and claim is not None:
         yield "own claim" if claim.claimed_by == agent else "another's claim"
-        yield f"lease {_against(claim.lease_until_ms, called.now_ms)}"
+        yield f"lease {_against(claim.until_ms, called.now_ms)}"
         yield "token" if called.params.get("token") == plain(model.tokens.get(task)) else "other token"
 
 

@@ -8,7 +8,7 @@ import resource
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -80,21 +80,25 @@ def said(refusal: Refused | None) -> str:
     return f"the answer was {refusal.code} (definite: {str(refusal.definite).lower()}): {refusal.message}"
 
 
-Sized = Callable[[int], Refused | None]  # a call with something so large in it, and how it was refused
 WAITED_OUT_MS_MAX = 5_000
 
 
-def untrue_limits(ctx: Ctx, calls: Mapping[str, tuple[Sized, str]]) -> list[str]:
-    """The limits in `hello` that do not hold: a value at the limit must be taken, one past it refused with its code."""
+def untrue_limits(ctx: Ctx, call: Callable[[str, Any], Refused | None]) -> list[str]:
+    """The limits in `hello` that do not hold: a value at the limit must be taken, one past it refused with its code.
+
+    `call` takes a field and its value; the first field of each bound is tried.
+    """
     wrong = []
-    for name, (call, code) in calls.items():
-        if (limit := ctx.hello.limits.get(name)) is None:
-            continue
-        at, over = call(limit), call(limit - 1 if name.endswith("_min") else limit + 1)
-        if at is not None:
-            wrong.append(f"{name} is {limit}, and so much is refused: {said(at)}")
-        if not definite(over, code):
-            wrong.append(f"{name} is {limit}, and of one more {said(over)}, not {code}")
+    for bound in CONTRACTS[ctx.fleet.system].bounds:
+        for name, _ in bound.limits:
+            if (limit := ctx.hello.limits.get(name)) is None:
+                continue
+            field = bound.fields.split()[0]
+            at, over = (call(field, bound.at(limit, plus=plus)) for plus in (0, -1 if name.endswith("_min") else 1))
+            if at is not None:
+                wrong.append(f"{name} is {limit}, and so much is refused: {said(at)}")
+            if not definite(over, bound.code):
+                wrong.append(f"{name} is {limit}, and of one more {said(over)}, not {bound.code}")
     return wrong
 
 

@@ -28,11 +28,13 @@ def draw(seed: int, calls: int, nouns: set[str]) -> Plan:
     """The whole plan, a pure function of its arguments."""
     rng = random.Random(seed)
     per_agent = max(1, calls // (PHASES * len(AGENTS)))
-    kinds = ["publish"] * 6 + ["retry"] + ["read"] * 4
+    names = "idempotent_publish" in nouns  # else the bus names its messages, and a retry is another one
+    kinds = ["publish"] * 6 + ["retry"] * names + ["read"] * 4
     kinds += (["claim"] * 3 + ["renew", "release"]) * ("lease" in nouns)
     kinds += ["export"] * ("export" in nouns) + ["publish_many"] * ("publish_many" in nouns)
     sent: list[dict[str, Any]] = []
-    has_route = "route" in nouns  # else nobody promises that a message to all, or one's own, is delivered
+    # Else nobody promises that a message to all, or one's own, is delivered.
+    has_route = {"route", "broadcast", "self_delivery"} <= nouns
     plan: Plan = []
     for phase in range(PHASES):
         plan.append(
@@ -45,7 +47,19 @@ def draw(seed: int, calls: int, nouns: set[str]) -> Plan:
                 [Step("read", {"limit": ALL, "share": 0.0})],
             ]
         )
-    return plan
+    return plan if names else [[[_unnamed(step) for step in steps] for steps in phase] for phase in plan]
+
+
+def _unnamed(step: Step) -> Step:
+    """The same publish, without the ids."""
+    params = dict(step.params)
+    if "message" in params:
+        params["message"] = {name: value for name, value in params["message"].items() if name != "id"}
+    if "messages" in params:
+        params["messages"] = [
+            {name: value for name, value in message.items() if name != "id"} for message in params["messages"]
+        ]
+    return Step(step.op, params)
 
 
 def _rush(rng: random.Random, name: str, sent: list[dict[str, Any]], exports: bool, has_route: bool) -> list[Step]:

@@ -38,6 +38,7 @@ class Bus:
     ttl_ms: int | None = None
     page_max: int = sys.maxsize
     is_told: bool = False
+    takes_limit: bool = True
 
 
 def of_call(call: Call, bus: Bus = Bus()) -> Iterator[Fact]:
@@ -87,7 +88,8 @@ def _appended(call: Call, lane: str, addressee: str | None) -> Appended:
 
 def _received(call: Call, bus: Bus) -> Iterator[Fact]:
     rows = [as_row(row) for row in as_list(call.reply.get("messages"))]
-    limit, takes = min(number(call.params.get("limit")) or LIMIT, bus.page_max), "consumes" in bus.features
+    asked_for = number(call.params.get("limit")) or LIMIT if bus.takes_limit else bus.page_max
+    limit, takes = min(asked_for, bus.page_max), "consumes" in bus.features
     asked, reached = _position(call.params.get("after")), _position(call.reply.get("position"))
     yield Read(MAIL, call.agent, call.begin, call.end, len(rows), limit, reached, takes, asked, bus.is_told)
     for place, row in enumerate(rows):
@@ -144,7 +146,8 @@ def of_run(header: dict[str, Any]) -> Source:
     declared = as_row(header.get("bus")) or as_row(next(iter(as_list(header.get("hello"))), None))
     limits, features = as_row(declared.get("limits")), as_list(declared.get("features"))
     page_max = number(limits.get("page_max")) or sys.maxsize
-    bus = Bus(frozenset(map(str, features)), number(limits.get("ttl_ms")), page_max, bool(declared))
+    takes_limit = "limit" not in as_list(declared.get("lacks"))
+    bus = Bus(frozenset(map(str, features)), number(limits.get("ttl_ms")), page_max, bool(declared), takes_limit)
     return replace(SOURCE, of_call=partial(of_call, bus=bus))
 
 

@@ -38,20 +38,31 @@ scenario = partial(any_scenario, system="worker")
 
 
 def publish(session: Session, **message: Any) -> Row:
-    """Publish with a default type, so that a script names only what it is about."""
-    return session.call("publish", message={"type": "note", **message})
+    """Publish with a default type, so that a script names only what it is about.
+
+    Where the bus names its messages, a script calls one by the script's own name, as long as `poll` shows it.
+    """
+    own = session.names
+    if own is None or "id" not in message:
+        return session.call("publish", message={"type": "note", **message})
+    name = message.pop("id")
+    reply = session.call("publish", message={"type": "note", **message})
+    own[reply["id"]] = name
+    return {**reply, "id": name}
 
 
-def refuses_conflicts(session: Session) -> bool:
+def refuses_conflicts(session: Session, **to: str) -> bool:
     """Is other content under a taken id refused? Only log.11 requires that; this tries it once."""
-    publish(session, id="taken", payload=1)
-    return session.refusal("publish", message={"id": "taken", "type": "note", "payload": 2}) is not None
+    publish(session, id="taken", **to, payload=1)
+    again = {"id": "taken", **to, "type": "note", "payload": 2}
+    return session.names is None and session.refusal("publish", message=again) is not None
 
 
 def poll(session: Session, **params: Any) -> list[Row]:
     """The messages of one poll."""
     messages: list[Row] = session.call("poll", **params)["messages"]
-    return messages
+    own = session.names
+    return messages if own is None else [{**row, "id": own.get(row["id"], row["id"])} for row in messages]
 
 
 def reader(ctx: Ctx, name: str) -> Session:

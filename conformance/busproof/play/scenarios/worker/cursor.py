@@ -103,7 +103,7 @@ def wait(ctx: Ctx) -> None:
         return b.call("poll", wait_ms=WAIT_MS)
 
     def send_late() -> dict[str, object]:
-        publish(a, id="other", to="somebody else")
+        publish(a, id="other", to="somebody-else")
         return publish(a, id="late", to="b")
 
     def send_many() -> dict[str, object]:

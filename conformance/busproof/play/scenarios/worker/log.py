@@ -86,7 +86,7 @@ def survives_kill(ctx: Ctx) -> None:
         ctx.expect("worker.log.04", whole, "a payload over 4 KB did not survive the kill of its writer whole")
 
 
-@scenario("log.idempotent_publish")
+@scenario("log.idempotent_publish", needs=("idempotent_publish",))
 def idempotent_publish(ctx: Ctx) -> None:
     """A retry with the same id and content is the same message: at once, after a crash, and after its ack."""
     b, a = reader(ctx, "b"), ctx.agent("a")
@@ -154,8 +154,9 @@ def payload_values(ctx: Ctx) -> None:
     ctx.expect("worker.log.18", got == branch, f"an object came back as {got!r}")
     refused = {}
     for number, value in enumerate(JSON_VALUES):
-        message = {"id": f"v{number}", "to": "a", "type": "note", "payload": value}
-        if (error := sender.refusal("publish", message=message)) is not None:
+        try:
+            publish(sender, id=f"v{number}", to="a", payload=value)
+        except Refused as error:
             refused[repr(value)] = said(error)
     found = {row["id"]: row for row in poll(a)}
     wrong = {}
@@ -221,13 +222,15 @@ def seq_never_reused(ctx: Ctx) -> None:
 @scenario("log.publish_many_is_atomic", needs=("publish_many",))
 def publish_many_is_atomic(ctx: Ctx) -> None:
     """A batch with one bad message stores none of it."""
-    a = ctx.agent("a")
-    bad = a.refusal("publish_many", messages=[{"id": "x", "type": "t"}, {"id": "y", "type": None}])
+    a, b = ctx.agent("a"), reader(ctx, "b")
+    batch = [{"id": "x", "type": "t", "to": "b"}, {"id": "y", "type": None, "to": "b"}]
+    bad = a.refusal("publish_many", messages=batch)
     told, good = f"a null type: {said(bad)}", definite(bad)
-    if refuses_conflicts(a):
-        conflict = a.refusal("publish_many", messages=[{"id": "z", "type": "t"}, {"id": "taken", "type": "other"}])
+    if refuses_conflicts(a, to="b"):
+        batch = [{"id": "z", "type": "t", "to": "b"}, {"id": "taken", "type": "other", "to": "b"}]
+        conflict = a.refusal("publish_many", messages=batch)
         told, good = f"{told}; a conflicting id: {said(conflict)}", good and definite(conflict)
-    stored = ids(poll(a))
+    stored = ids(poll(b))
     ctx.expect("worker.log.52", good and stored == ["taken"], f"{told}; the log holds {stored}")
 
 

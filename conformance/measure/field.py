@@ -1,0 +1,78 @@
+"""`python conformance/measure/field.py [NAME…]`: installs public buses, and judges each of them again.
+
+Each bus of conformance/examples/field has an environment of its own, in a folder that is removed. The rows that fail
+must be those of its expected.toml, less `mailbox.log.20`: the search repeats what other rows say. Exit code: 0, or 1
+if a bus was judged otherwise, or 2 if a bus could not be judged here.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+from busproof.pages.report import lines
+
+FIELD = Path(__file__).parents[1] / "examples" / "field"
+SEARCH = {"mailbox.log.20"}
+SAME, OTHERWISE, UNKNOWN = 0, 1, 2
+
+
+def install(package: str, folder: Path) -> Path:
+    """The folder of the bus's programs. The package is one of a registry's, or the program of a Debian package."""
+    registry, _, name = package.partition(" ")
+    if registry == "pip":
+        subprocess.run(["uv", "venv", "--quiet", str(folder / "venv")], check=True)
+        python = str(folder / "venv" / "bin" / "python")
+        subprocess.run(["uv", "pip", "install", "--quiet", "--python", python, *name.split()], check=True)
+        return folder / "venv" / "bin"
+    if registry == "npm":
+        subprocess.run(["npm", "install", "--silent", "--ignore-scripts", "--prefix", str(folder), name], check=True)
+        return folder / "node_modules" / ".bin"
+    program = shutil.which(name)
+    if registry != "program" or program is None:
+        raise FileNotFoundError(f"{name} is not on this machine")
+    return Path(program).parent
+
+
+def judge(name: str, folder: Path) -> int:
+    """One bus, and a line that says how it went."""
+    shutil.copytree(FIELD / name, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules"))
+    expected = tomllib.loads((folder / "expected.toml").read_text(encoding="utf-8"))
+    try:
+        path = f"{install(expected['package'], folder)}{os.pathsep}{os.environ['PATH']}"
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"{name}: could not be installed: {error}")
+        return UNKNOWN
+    bus = expected.get("adapter", "toml:bus.toml")
+    options = ["--bus", bus, "--seed", "1", "--quiet", "--out", "out"]
+    command = [sys.executable, "-m", "busproof", "check", "mailbox", *options]
+    subprocess.run(command, cwd=folder, env={**os.environ, "PATH": path}, check=False)
+    report = lines.load(folder / "out" / "report.jsonl")
+    failed, wanted = set(report.footer["failed"]) - SEARCH, set(expected.get("failed", {})) - SEARCH
+    if failed != wanted:
+        print(f"{name}: fails {sorted(failed - wanted)} too, and no more {sorted(wanted - failed)}")
+        return OTHERWISE
+    if report.verdict not in ("valid", "invalid"):
+        print(f"{name}: {report.verdict}")
+        return UNKNOWN
+    print(f"{name}: {report.verdict}, as expected")
+    return SAME
+
+
+def main(names: list[str]) -> int:
+    """All of them, or those that are named."""
+    worst = SAME
+    for name in names or sorted(path.parent.name for path in FIELD.glob("*/expected.toml")):
+        with tempfile.TemporaryDirectory(prefix="busproof-field-") as folder:
+            outcome = judge(name, Path(folder))
+            worst = OTHERWISE if OTHERWISE in (worst, outcome) else max(worst, outcome)
+    return worst
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
