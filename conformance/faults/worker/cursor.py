@@ -190,7 +190,7 @@ class NewestFirst(WorkerBus):
         return {"messages": super().poll(**params)["messages"][::-1]}
 
 
-@fault("worker.cursor.05", item="corpus")
+@fault("worker.cursor.05", item="corpus:redriven_for_two")
 class NoLimitIsAHundred(WorkerBus):
     """A limit of 0 is taken for the default."""
 
@@ -272,7 +272,7 @@ class TakesAnErrorForSilence(WorkerBus):
             return {"messages": []}
 
 
-@fault("worker.cursor.08", item="corpus")
+@fault("worker.cursor.08", item="corpus:06030")
 def time_of_the_first_ack():
     """A cursor's time is that of the first acknowledgement for ever."""
     reword(cursor, "_ADVANCE", "updated_at_ms = excluded.updated_at_ms", "updated_at_ms = cursors.updated_at_ms")

@@ -40,7 +40,7 @@ def a_rotated_file_is_written_again():
     patch(export, JsonlFile=Faulty)
 
 
-@fault("worker.export.01", control="log.fields", item="corpus")
+@fault("worker.export.01", control="log.fields", item="corpus:another_program_acknowledges")
 def archived_are_not_exported():
     """A message that was archived before it was exported is never exported."""
     reword(export, "_NEXT_ROWS", "archived_messages", "messages", "UNION ALL", "UNION")
@@ -330,7 +330,7 @@ def notes_without_the_lock():
     rewrite(export.Export.export_to_jsonl, WAS, textwrap.indent(textwrap.dedent(WAS), " " * 8))
 
 
-@fault("worker.export.02", control="log.fields", item="corpus")
+@fault("worker.export.02", control="log.fields", item="corpus:another_program_acknowledges")
 def payloads_are_null():
     """Every line of the export has a payload of null."""
     _line = export._line

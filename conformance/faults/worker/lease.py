@@ -187,7 +187,7 @@ def leases_never_expire():
     patch(lease, may_take=lambda claim, now_ms: claim is None)
 
 
-@fault("worker.lease.24", item="corpus")
+@fault("worker.lease.05", item="corpus:06086")
 def never_shortened():
     """After a clock was set back, a renewal leaves the later end."""
     from refbus.worker import lease
@@ -266,7 +266,7 @@ def token_stands_still():
     patch(lease, next_token=lambda latest: 1)
 
 
-@fault("worker.lease.18", item="corpus")
+@fault("worker.lease.18", item="corpus:06076")
 class TokenZeroIsNone(WorkerBus):
     """A token of 0 is taken for no token."""
 

@@ -64,7 +64,7 @@ class BackpressureUnasked(WorkerBus):
         super().__init__(*args, **{"unread_max": 100, **options})
 
 
-@fault("worker.limit.13", item="corpus")
+@fault("worker.limit.13", item="corpus:redriven_and_at_the_bound")
 class BatchesTakeNoRoom(WorkerBus):
     """publish_many knows no bound on unread messages."""
 

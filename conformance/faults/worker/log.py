@@ -119,7 +119,7 @@ class AnswersBeforeCommit(WorkerBus):
             super().publish(*waiting)
 
 
-@fault("worker.log.11", item="corpus")
+@fault("worker.log.11", item="corpus:06047")
 def any_sender_retries():
     """A message under another agent's id is answered as published, and does not exist."""
     _seq_of_retry = log.Log._seq_of_retry
@@ -131,13 +131,13 @@ def any_sender_retries():
     patch(log.Log, _seq_of_retry=forgiving)
 
 
-@fault("worker.log.43", item="corpus")
+@fault("worker.log.43", item="corpus:archive_behind_a_long_stretch")
 def archive_forgets_addressees():
     """The archive does not wait for an addressee that never acknowledged."""
     reword(archive, "_COPY", "AND (to_agent IS NULL OR to_agent IN (SELECT agent_id FROM cursors))", "")
 
 
-@fault("worker.log.42", item="corpus")
+@fault("worker.log.42", item="corpus:redriven_for_two")
 def archive_takes_dead_letters():
     """The archive moves dead letters out, which nobody can redrive then."""
     reword(archive, "_COPY", "AND seq NOT IN (SELECT seq FROM dead_letters)", "")
@@ -713,7 +713,7 @@ class RenamesMessages(WorkerBus):
         return super().publish(agent_id, {key: value for key, value in message.items() if key != "id"})
 
 
-@fault("worker.log.11", item="corpus")
+@fault("worker.log.11", item="corpus:06170")
 def retries_in_the_same_order():
     """A retry whose members stand in another order is another message."""
     patch(log, jsontext=SimpleNamespace(decode=log.jsontext.decode, canonical=repr))
@@ -815,7 +815,7 @@ def seq_is_reused():
     )
 
 
-@fault("worker.log.46", item="corpus")
+@fault("worker.log.46", item="corpus:every_column_is_signed")
 def signs_sender_and_payload():
     """The signature covers the sender and the payload alone: a stranger readdresses a message."""
     _mac = signing.mac
@@ -873,7 +873,7 @@ def text_correlations():
     reword(store, "SCHEMA.seed", "in_reply_to TEXT", "in_reply_to INTEGER")
 
 
-@fault("worker.log.11", item="corpus")
+@fault("worker.log.11", item="corpus:retries_of_what_was_archived")
 def true_is_one():
     """A retry that says true where 1 was said is the same message."""
     patch(log, jsontext=SimpleNamespace(decode=log.jsontext.decode, canonical=lambda value: value))

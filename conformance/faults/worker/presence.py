@@ -35,7 +35,7 @@ class AgeInSeconds(WorkerBus):
         return {"agents": [row | {"age_ms": row["age_ms"] // 1000} for row in super().liveness()["agents"]]}
 
 
-@fault("worker.presence.07", item="corpus")
+@fault("worker.presence.07", item="corpus:beats_of_a_stranger")
 def age_without_sign():
     """After a clock was set back, heartbeats of the future are old."""
     from refbus.worker import presence
@@ -67,7 +67,7 @@ def announces_afterwards():
     patch(bus, States=AnnouncesAfterwards)
 
 
-@fault("worker.log.06", item="corpus")
+@fault("worker.log.06", item="corpus:state_changes_are_signed")
 def anonymous_transitions():
     """A state change is published by the bus, not by the worker."""
     _announce = states.States.announce
@@ -171,7 +171,7 @@ def never_blocked():
     patch(presence, STATUSES=("idle", "working"))
 
 
-@fault("worker.presence.01", control="log.fields", item="corpus")
+@fault("worker.presence.01", control="log.fields", item="corpus:06087")
 class NoProgressAtZero(WorkerBus):
     """A progress of 0 is no progress."""
 
@@ -230,7 +230,7 @@ class StatusNamesTs(WorkerBus):
         return {"rows": [{("ts" if key == "ts_ms" else key): value for key, value in row.items()} for row in rows]}
 
 
-@fault("worker.presence.18", item="corpus")
+@fault("worker.presence.18", item="corpus:81247")
 class StatusShowsTen(WorkerBus):
     """The status query shows ten rows by default."""
 

@@ -40,7 +40,7 @@ class AcksTheWholeLog(WorkerBus):
         return reply
 
 
-@fault("worker.retry.10", item="corpus")
+@fault("worker.retry.10", item="corpus:redriven_and_not_handed_out")
 def any_ack_settles_redriven():
     """An acknowledgement settles redriven messages that were never handed out again."""
     ack_and_settle = cursor.Cursors._ack_and_settle
@@ -52,7 +52,7 @@ def any_ack_settles_redriven():
     patch(cursor.Cursors, _ack_and_settle=settle)
 
 
-@fault("worker.retry.10", item="corpus")
+@fault("worker.retry.10", item="corpus:06076")
 class AnybodyRedrives(WorkerBus):
     """Any agent redrives any dead letter."""
 
