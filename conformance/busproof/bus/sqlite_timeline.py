@@ -97,7 +97,7 @@ class TimelineParticipant(Participant):
 
     def _fork(self, timeline: Any, submission: Any, agent_name: Any, parent: Any, at: Any) -> Row:
         key = checked({"type": "fork", "timeline": timeline, "submission": submission, "agent_name": agent_name})
-        before = [one for one in self._seen(parent) if one["number"] == at]
+        before = [row for row in self._seen(parent) if row["number"] == at]
         if at and not before:
             raise refuse("NOT_FOUND", f"{parent!a} has no message {at}")
         origin = (parent, at, before[0]["hash"] if before else START)
@@ -144,7 +144,7 @@ class TimelineParticipant(Participant):
     def _seen(self, timeline: Any) -> list[Row]:
         """A timeline's messages: those of its ancestors up to the fork points, then its own."""
         lane, upto = token(checked_name(timeline)), None
-        found: list[Row] = []
+        rows: list[Row] = []
         while lane is not None:
             row = self._conn.execute("SELECT * FROM timelines WHERE timeline = ?", (lane,)).fetchone()
             if row is None:
@@ -152,23 +152,23 @@ class TimelineParticipant(Participant):
             own = self._conn.execute(
                 "SELECT * FROM messages WHERE timeline = ? AND number <= ? ORDER BY number", (lane, upto or 2**62)
             )
-            found = [message(one) for one in own if upto is None or upto > 0] + found
+            rows = [message(own_row) for own_row in own if upto is None or upto > 0] + rows
             if row["parent"] is not None:
                 upto = row["at"] if upto is None else min(upto, row["at"])
             lane = row["parent"]
-        return found
+        return rows
 
     def _log(self, timeline: Any, submission: Any = None, after: int = 0, limit: int | None = None) -> Row:
-        found = [one for one in self._seen(timeline) if one["number"] > after]
-        return {"messages": [one for one in found if submission in (None, one["key"]["submission"])][: limit or 1000]}
+        rows = [row for row in self._seen(timeline) if row["number"] > after]
+        return {"messages": [row for row in rows if submission in (None, row["key"]["submission"])][: limit or 1000]}
 
     def _state(self, timeline: Any, agent: Any) -> Row:
-        found: Row = {"state": None, "number": None}
-        for one in self._seen(timeline):
-            author = {"complete": "agent", "delegate-reply": "target"}.get(one["key"]["type"], "")
-            if one["key"].get(author) == agent:
-                found = {"state": one["state"], "number": one["number"]}
-        return found
+        newest: Row = {"state": None, "number": None}
+        for row in self._seen(timeline):
+            author = {"complete": "agent", "delegate-reply": "target"}.get(row["key"]["type"], "")
+            if row["key"].get(author) == agent:
+                newest = {"state": row["state"], "number": row["number"]}
+        return newest
 
     def _timelines(self) -> Row:
         rows = [dict(row) for row in self._conn.execute("SELECT * FROM timelines")]
@@ -187,7 +187,7 @@ class TimelineParticipant(Participant):
         name, db = consumer(filter_subject(wanted), group), self._conn
         word, *names = DIMENSIONS[wanted["type"]]
         tokens = [
-            token(wanted[one]) if wanted.get(one) is not None else "*" for one in ("timeline", "submission", *names)
+            token(wanted[key]) if wanted.get(key) is not None else "*" for key in ("timeline", "submission", *names)
         ]
         tokens.insert(2, word)
         now_us = self._time() * 1_000
@@ -300,14 +300,14 @@ def reply_key(key: Row, nonce: Any) -> Row:
     if key["type"] not in REPLIES:
         raise refuse("INVALID_ARGUMENT", "this has no reply")
     type_ = REPLIES[key["type"]]
-    said = {**key, "nonce": nonce}
-    return {"type": type_, **{name: said[name] for name in ("timeline", "submission", *DIMENSIONS[type_][1:])}}
+    whole = {**key, "nonce": nonce}
+    return {"type": type_, **{name: whole[name] for name in ("timeline", "submission", *DIMENSIONS[type_][1:])}}
 
 
 def filter_subject(wanted: Row) -> str:
     """The open dimensions at the end are one `>`."""
     word, *names = DIMENSIONS[wanted["type"]]
-    tokens = [token(wanted[one]) if wanted.get(one) is not None else "*" for one in ("timeline", "submission", *names)]
+    tokens = [token(wanted[key]) if wanted.get(key) is not None else "*" for key in ("timeline", "submission", *names)]
     tokens.insert(2, word)
     if tokens[-1] == "*":
         while tokens[-1] == "*":
@@ -346,10 +346,10 @@ def text_of(payload: Any) -> str:
 def message(row: sqlite3.Row) -> Row:
     """A row as its reader sees it."""
     same = ("subject", "number", "state", "time_us", "previous", "hash")
-    told = {name: row[name] for name in same}
+    shown = {name: row[name] for name in same}
     nonce = row["nonce"] and unquote(row["nonce"])
     return {
-        **told,
+        **shown,
         "key": key_of(row["subject"]),
         "payload": json.loads(row["payload"]),
         "nonce": nonce,

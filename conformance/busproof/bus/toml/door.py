@@ -32,7 +32,7 @@ class TomlDoor(StdioDoor):
 
     def processes(self) -> list[Path]:
         """Those of the group: while the adapter waits, they work."""
-        return [one for one in Path("/proc").glob("[0-9]*") if _group(one) == self.pid]
+        return [process for process in Path("/proc").glob("[0-9]*") if _group(process) == self.pid]
 
 
 def _group(process: Path) -> int:

@@ -257,8 +257,8 @@ def load(path: Path) -> Form:
     except tomllib.TOMLDecodeError as error:
         raise FormError(f"{path}: no TOML: {error}") from error
     except ValidationError as error:
-        told = {_keys(fault["loc"]): _told(text, fault["loc"], fault["msg"]) for fault in reversed(error.errors())}
-        raise FormError(f"{path}: {'; '.join(reversed(told.values()))}") from error
+        faults = {_keys(fault["loc"]): _told(text, fault["loc"], fault["msg"]) for fault in reversed(error.errors())}
+        raise FormError(f"{path}: {'; '.join(reversed(faults.values()))}") from error
 
 
 def declared(form: Form) -> dict[str, Any]:

@@ -36,13 +36,13 @@ class Memory:
 
     def name(self, agent: str) -> str:
         """What the bus calls the agent in its own calls."""
-        told = self._read()["agents"].get(agent)
-        if told is None:
+        known = self._read()["agents"].get(agent)
+        if known is None:
             with self._alone() as memory:
                 number = len(memory["agents"]) + 1
                 name = self._names.pattern.replace("{n}", str(number)).replace("{name}", agent)
-                told = memory["agents"].setdefault(agent, {"name": name, "saved": {}, "steps": []})
-        return str(told["name"])
+                known = memory["agents"].setdefault(agent, {"name": name, "saved": {}, "steps": []})
+        return str(known["name"])
 
     def knows(self, agent: str) -> bool:
         """Has the agent had a session on this store?"""
@@ -86,14 +86,14 @@ class Memory:
         """The agent that the bus calls so."""
         if name is None:
             return None
-        for agent, told in self._read()["agents"].items():
-            if name in (told["name"], told["saved"].get(self._names.address)):
+        for agent, known in self._read()["agents"].items():
+            if name in (known["name"], known["saved"].get(self._names.address)):
                 return str(agent)
         return str(name)
 
     def names(self) -> dict[str, str]:
         """What the bus calls the agents."""
-        return {agent: str(self.address(agent) or told["name"]) for agent, told in self._read()["agents"].items()}
+        return {agent: str(self.address(agent) or known["name"]) for agent, known in self._read()["agents"].items()}
 
     def _read(self) -> dict[str, Any]:
         with contextlib.suppress(FileNotFoundError):

@@ -167,7 +167,7 @@ class CommsModel(Model):
                 if not is_left_out and bound.kind is not OBJECT and f"{method}.{name}" not in OF_ITS_OWN:
                     self.keep(name, params[name], bound)
         if self.at != "hand":
-            for delivery in (one for message in self.messages for one in message.deliveries.values()):
+            for delivery in (d for message in self.messages for d in message.deliveries.values()):
                 delivery.is_looked_at(self.now_us)
         return params
 
@@ -187,7 +187,7 @@ class CommsModel(Model):
         )
         sets = (self.agents, self.subscriptions, self.buckets, self.own_buckets, self.artifacts)
         of_files = self.linked, sorted(self.damaged), self.exported
-        return repr((parts, self.votes, [sorted(one.items(), key=repr) for one in sets], *of_files))
+        return repr((parts, self.votes, [sorted(table.items(), key=repr) for table in sets], *of_files))
 
     def options_declared(self, options: dict[str, Any]) -> dict[str, Any]:
         """None is part of the protocol."""
@@ -196,7 +196,7 @@ class CommsModel(Model):
     def open(self, options: dict[str, Any]) -> dict[str, Any]:
         """A session; opening again keeps what is there."""
         self.row("comms.log.27")
-        self.own_buckets = {whose: one for whose, one in self.own_buckets.items() if whose[1] != self.at}
+        self.own_buckets = {whose: bucket for whose, bucket in self.own_buckets.items() if whose[1] != self.at}
         return {}
 
     # -- sending
@@ -253,22 +253,22 @@ class CommsModel(Model):
         """The id, if this very message was sent before, no matter what became of it since (C16)."""
         if new.id is None:
             return None
-        is_buried = any(plain(one.id) == new.id for one in self.letters)
-        is_there = any(plain(one.id) == new.id for one in self.messages)
+        is_buried = any(plain(letter.id) == new.id for letter in self.letters)
+        is_there = any(plain(m.id) == new.id for m in self.messages)
         taken = [m for m in (*self.sent, *self.messages) if plain(m.id) == new.id]
         if taken and not is_there and self.is_forgotten(is_buried=is_buried):  # on another bus
-            self.sent = [one for one in self.sent if one not in taken]
+            self.sent = [m for m in self.sent if m not in taken]
             return None
         if not taken:
             return None
-        *said, payload = new.content()
+        *head, payload = new.content()
         whole = [first for first in taken if not first.is_spoiled]
-        same = [first for first in whole if first.content()[:-1] == tuple(said) and same_json(first.payload, payload)]
+        same = [first for first in whole if first.content()[:-1] == tuple(head) and same_json(first.payload, payload)]
         is_to_the_letter = any(is_text_of_both(first.payload, payload) for first in same)
         is_same = is_to_the_letter or (same and self.choice("comms.log.66", "0 is not 0.0", "by value") == "by value")
         if not is_same and not self.is_taken_for_the_first(whole, payload):
             self.refuse("ID_CONFLICT", "comms.log.66")
-        cut = [one for one in self.letters if plain(one.id) == new.id and {*one.lacks} & CONTENT]
+        cut = [letter for letter in self.letters if plain(letter.id) == new.id and {*letter.lacks} & CONTENT]
         if cut and self.choice("comms.log.66: of a damaged letter", "a conflict", "known") == "a conflict":
             self.refuse("ID_CONFLICT", "comms.log.66")
         self._rows = ["comms.log.90" if is_buried else "comms.log.65" if is_there else "comms.log.91"]
@@ -283,7 +283,7 @@ class CommsModel(Model):
         """Is a known id the first message, even if the call now says something else?"""
         others = "is the first message", "is the first message, if its payload is"
         how = self.choice("comms.log.66: other content", "is a conflict", *others)
-        return how == others[0] or (how == others[1] and any(same_json(one.payload, payload) for one in known))
+        return how == others[0] or (how == others[1] and any(same_json(m.payload, payload) for m in known))
 
     def post(self, new: Message) -> Any:
         """Its id."""
@@ -368,7 +368,7 @@ class CommsModel(Model):
         names = f"errors{' that name ' * bool(members)}{', '.join(members)}"
 
         def tells(errors: Any) -> bool:
-            texts = [str(one) for one in errors] if isinstance(errors, list) else []
+            texts = [str(error) for error in errors] if isinstance(errors, list) else []
             return bool(texts) == bool(faults) and all(any(name in text for text in texts) for name in members)
 
         return {
@@ -476,8 +476,8 @@ class CommsModel(Model):
     def waiting(self, agent: str, channels: list[str], limit: int, seconds: float) -> Iterator[None]:
         """With no message there, wait until one is."""
         self.row("comms.route.18")
-        found = self.listing(agent, channels)
-        if not any(there for _, there in found):
+        listed = self.listing(agent, channels)
+        if not any(there for _, there in listed):
             self.row("comms.route.16", "comms.route.17")
             yield
             if not any(there for _, there in self.listing(agent, channels)):
@@ -486,17 +486,17 @@ class CommsModel(Model):
 
     def listing(self, agent: str, channels: list[str]) -> list[tuple[Message, bool | None]]:
         """In order: the messages that are there, and those that may be (None)."""
-        found = [
+        listed = [
             (m, self.counts(m.of(agent)) if agent in m.deliveries else True)
             for m in self.messages
             if m.channel in channels and m.is_for(agent) and self.is_shown(m)
         ]
-        found = [one for one in found if one[1] is not False]
-        ranks = [(-message.priority, message.at_us) for message, _ in found]
+        listed = [pair for pair in listed if pair[1] is not False]
+        ranks = [(-message.priority, message.at_us) for message, _ in listed]
         are_tied = len({*ranks}) < len(ranks)
         if are_tied and self.choice("comms.route.10", "first row first", "last row first") == "last row first":
-            found.reverse()
-        return sorted(found, key=lambda one: (-one[0].priority, one[0].at_us))
+            listed.reverse()
+        return sorted(listed, key=lambda pair: (-pair[0].priority, pair[0].at_us))
 
     def is_shown(self, message: Message) -> bool:
         """An expired message may be shown until somebody cleans up: nobody can claim it."""
@@ -507,10 +507,10 @@ class CommsModel(Model):
     def ready(self, agent: str, channels: list[str], limit: int) -> dict[str, Any]:
         self.row("comms.route.01", "comms.route.04", "comms.route.05", "comms.route.06", "comms.route.13")
         self.row("comms.log.37", "comms.lease.03", "comms.route.11")
-        found = self.listing(agent, channels)
-        if any(message.is_spoiled for message, _ in found[:limit]):
+        listed = self.listing(agent, channels)
+        if any(message.is_spoiled for message, _ in listed[:limit]):
             self.breaks_by_damage()
-        return {"messages": Shown(self, agent, channels, found, limit)}
+        return {"messages": Shown(self, agent, channels, listed, limit)}
 
     def breaks_by_damage(self) -> None:
         """A payload that a stranger damaged breaks its own message alone; elsewhere the whole answer."""
@@ -686,12 +686,12 @@ class CommsModel(Model):
         """Take it out of its agent's way, and keep it whole. A broadcast stays for the others."""
         delivery = message.of(agent)
         delivery.status = "dead"
-        is_taken = any(plain(one.id) == plain(message.id) and one.agent != agent for one in self.letters)
+        is_taken = any(plain(letter.id) == plain(message.id) and letter.agent != agent for letter in self.letters)
         letter_id = self.born(Free, "letter") if message.to is None or is_taken else message.id
         self.is_silent = message.to is None
         kept = Message(**{**vars(message), "deliveries": {}})
-        said = message.id, message.to, agent
-        self.letters = [one for one in self.letters if (one.message.id, one.message.to, one.agent) != said]
+        identity = message.id, message.to, agent
+        self.letters = [old for old in self.letters if (old.message.id, old.message.to, old.agent) != identity]
         self.letters.append(Letter(letter_id, kept, agent, error, self.now_us, delivery.count))
         if message.to is not None:
             self.messages.remove(message)
@@ -700,21 +700,21 @@ class CommsModel(Model):
     def dead_letters(self) -> dict[str, Any]:
         """Every letter, in any order."""
         self.row("comms.retry.07", "comms.retry.27", "comms.retry.16")
-        return {"dead_letters": Rows(letter_key, [self.letter(one) for one in self.letters])}
+        return {"dead_letters": Rows(letter_key, [self.letter(letter) for letter in self.letters])}
 
-    def letter(self, one: Letter) -> dict[str, Any]:
-        whole = {name: value for name, value in self.envelope(one.message).items() if name not in one.lacks}
+    def letter(self, letter: Letter) -> dict[str, Any]:
+        whole = {name: value for name, value in self.envelope(letter.message).items() if name not in letter.lacks}
         return {
-            "id": Cited(one.id, ("comms.retry.09",)),
+            "id": Cited(letter.id, ("comms.retry.09",)),
             "original_message": Cited(Kept(whole), ("comms.retry.10",)),
-            "error": Cited(one.error, ("comms.retry.11",)),
-            "moved_at": Cited(Instant(one.moved_us), ("comms.retry.11",)),
-            "retry_count": Cited(one.retries, ("comms.retry.11",)),
+            "error": Cited(letter.error, ("comms.retry.11",)),
+            "moved_at": Cited(Instant(letter.moved_us), ("comms.retry.11",)),
+            "retry_count": Cited(letter.retries, ("comms.retry.11",)),
         }
 
     def redrive(self, id: Any) -> dict[str, Any]:
         """Back in front of its agent, whole, with three attempts and its time to live begun anew (C19)."""
-        letter = next((one for one in self.letters if plain(one.id) == id), None)
+        letter = next((buried for buried in self.letters if plain(buried.id) == id), None)
         if letter is None:
             self.row("comms.retry.14")
             return {"redriven": False}
@@ -731,8 +731,8 @@ class CommsModel(Model):
         there = self.by_id(plain(old.id))
         if there is not None and not there.is_for(letter.agent):
             self.row("comms.retry.18")  # a broadcast that was gone lies in front of another agent: one at a time
-            one = there.deliveries.get(there.to or "")
-            if one is None or one.status != "done":
+            delivery = there.deliveries.get(there.to or "")
+            if delivery is None or delivery.status != "done":
                 return {"redriven": False}
             self.messages.remove(there)
             there = None
@@ -771,7 +771,7 @@ class CommsModel(Model):
         is_plain = (old.priority, old.correlation_id) == (5, None)
         if not is_plain and self.choice("comms.retry.13", "whole", "with no priority and no link") != "whole":
             again.priority, again.correlation_id = 5, None
-            self.sent = [again if plain(one.id) == plain(old.id) else one for one in self.sent]
+            self.sent = [again if plain(m.id) == plain(old.id) else m for m in self.sent]
         self.insert(again)
         return again
 
@@ -829,7 +829,7 @@ class CommsModel(Model):
     def refuse_unclaimed(self, asked: Message | None) -> None:
         """An agent that has not claimed a broadcast does not answer it, even if another has (C3)."""
         if self.choice("comms.route.42: a broadcast", "by who has claimed it", "by anybody") == "by who has claimed it":
-            is_anothers = asked is not None and any(one.count for one in asked.deliveries.values())
+            is_anothers = asked is not None and any(delivery.count for delivery in asked.deliveries.values())
             self.refuse("NOT_CLAIMED", "comms.route.45" if is_anothers else "comms.route.42")
 
     def type_of_answer(self, kind: str) -> str:
@@ -945,12 +945,12 @@ class CommsModel(Model):
 
     def health(self, agent: str, low: int, high: int) -> dict[str, Any]:
         row = self.agents[agent]
-        said = row.status is not None
+        beat = row.status is not None
         return {
             "agent_id": agent,
-            "status": Cited(row.status, ("comms.presence.02",)) if said else Fits("a status", lambda s: s in STATUSES),
+            "status": Cited(row.status, ("comms.presence.02",)) if beat else Fits("a status", lambda s: s in STATUSES),
             "current_task": Cited(row.task, ("comms.presence.01",)),
-            "last_heartbeat": Cited(Instant(row.beat_us), ("comms.presence.06",)) if said else ANYTHING,
+            "last_heartbeat": Cited(Instant(row.beat_us), ("comms.presence.06",)) if beat else ANYTHING,
             "messages_pending": All(
                 (
                     Cited(Between(0, self.unfinished(agent)), ("comms.presence.15",)),
@@ -1177,7 +1177,7 @@ class CommsModel(Model):
                 "lease",
                 Cited(Rows(delivery_key, self.delivery_rows(), may_lack=True), ("comms.lease.13", "comms.retry.08")),
             ),
-            "dead_letter_queue": self.of_noun("retry", Rows(letter_key, [self.letter(one) for one in self.letters])),
+            "dead_letter_queue": self.of_noun("retry", Rows(letter_key, [self.letter(dead) for dead in self.letters])),
             "agent_status": self.of_noun("presence", Rows(lambda row: row.get("agent_id"), agents)),
             "channel_subscriptions": Rows(lambda row: (row.get("channel_name"), row.get("agent_id")), subscribed),
             "integrity": Told("ok"),
@@ -1252,7 +1252,7 @@ class CommsModel(Model):
 
     def envelope(self, message: Message, payload: Any = None) -> dict[str, Any]:
         """A message as its reader sees it, each member under its row."""
-        told = {
+        members = {
             "id": message.id,
             "type": message.type,
             "version": "1.0",
@@ -1265,9 +1265,9 @@ class CommsModel(Model):
             "payload": Json(message.payload) if payload is None else payload,
         }
         if message.is_spoiled:
-            told["payload"] = ANYTHING
+            members["payload"] = ANYTHING
         rows = {**ENVELOPE_ROWS, **message.rows}
-        return {name: Cited(value, (rows[name],)) for name, value in told.items()}
+        return {name: Cited(value, (rows[name],)) for name, value in members.items()}
 
     def refuse(self, code: str, *rows: str, why: str = "", also: tuple[str, ...] = ()) -> NoReturn:
         """A refusal names the row that asks for it, not those of the way there."""

@@ -23,20 +23,20 @@ class Shown(Part):
     """The answer of `receive_messages`: all that is there, none that is not; where only the jitter knows, as seen."""
 
     def __init__(
-        self, model: CommsModel, agent: str, channels: list[str], found: list[tuple[Message, bool | None]], limit: int
+        self, model: CommsModel, agent: str, channels: list[str], listed: list[tuple[Message, bool | None]], limit: int
     ) -> None:
-        self.model, self.agent, self.channels, self.found, self.limit = model, agent, channels, found, limit
+        self.model, self.agent, self.channels, self.listed, self.limit = model, agent, channels, listed, limit
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         """The first difference, under the row that it breaks."""
         names = [row.get("id") for row in actual if isinstance(row, dict)] if isinstance(actual, list) else []
-        sure = [m for m, there in self.found if there or plain(m.id) in names][: self.limit]
+        sure = [m for m, there in self.listed if there or plain(m.id) in names][: self.limit]
         wrong = self._row_of(names, sure)
         wanted = [self.model.envelope(m) for m in sure]
-        found = differs(wanted, actual, path, (wrong,) if wrong else rows)
-        if found is not None:
-            return Difference(found.path, found.expected, found.actual, (wrong,)) if wrong else found
-        for message, there in self.found:
+        first = differs(wanted, actual, path, (wrong,) if wrong else rows)
+        if first is not None:
+            return Difference(first.path, first.expected, first.actual, (wrong,)) if wrong else first
+        for message, there in self.listed:
             if there is None and (message in sure or len(sure) < self.limit):
                 message.of(self.agent).shows(message in sure, self.model.now_us)
         return None
@@ -77,7 +77,7 @@ class Shown(Part):
         return rows.get(message.deliveries.get(self.agent, Delivery()).status, there)
 
     def __repr__(self) -> str:
-        return as_json([plain(m.id) for m, there in self.found if there][: self.limit])
+        return as_json([plain(m.id) for m, there in self.listed if there][: self.limit])
 
 
 class Either(Part):
@@ -105,11 +105,11 @@ class Kept(Part):
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         """Member by member."""
         try:
-            said = json.loads(actual) if isinstance(actual, str) else actual
+            content = json.loads(actual) if isinstance(actual, str) else actual
         except ValueError:
-            said = actual
-        found = differs(self.envelope, said, path, rows)
-        return found and Difference(found.path, found.expected, found.actual, rows)
+            content = actual
+        difference = differs(self.envelope, content, path, rows)
+        return difference and Difference(difference.path, difference.expected, difference.actual, rows)
 
 
 class Trail(Part):
@@ -133,20 +133,20 @@ class Trail(Part):
         for event in self.events + self.later:
             lines = about[str(plain(event.about))]
             waiting.remove(event)
-            told = _line_of(event, [one for one in lines if id(one) not in used], waiting)
-            if told is not None:
-                used.add(id(told))
-                kinds.setdefault(event.kind, []).append(_words(told, event))
+            own_line = _line_of(event, [line for line in lines if id(line) not in used], waiting)
+            if own_line is not None:
+                used.add(id(own_line))
+                kinds.setdefault(event.kind, []).append(_words(own_line, event))
             elif event not in self.later and event.kind != "dead_letter":  # it may stand in the line of the failure
                 return Difference(path, f"a line for {self._of_that_moment(event)}", _first(lines, event), EVENT_ROWS)
-        for one, other in itertools.combinations(kinds, 2):
-            if not _are_apart(kinds[one], kinds[other]):
-                return Difference(path, f"lines that tell {one} from {other}", f"{kinds[one][0]}", EVENT_ROWS)
+        for kind, other in itertools.combinations(kinds, 2):
+            if not _are_apart(kinds[kind], kinds[other]):
+                return Difference(path, f"lines that tell {kind} from {other}", f"{kinds[kind][0]}", EVENT_ROWS)
         for event in self.events:
             lines = about[str(plain(event.about))]
             extra = [line for line in lines if id(line) not in used and line not in self.strangers]
             if extra:
-                of_it = [one for one in self.events + self.later if plain(one.about) == plain(event.about)]
+                of_it = [e for e in self.events + self.later if plain(e.about) == plain(event.about)]
                 wanted = f"each event once: {'; '.join(map(_in_words, of_it))}"
                 return Difference(path, wanted, f"also {extra}", ("comms.export.03",))
         return None
@@ -154,7 +154,7 @@ class Trail(Part):
     def _of_that_moment(self, event: Event) -> str:
         """No line tells which of two events of one agent and moment lacks one, so all of them are named."""
         moment = (plain(event.about), event.at_us)
-        same = [one for one in self.events + self.later if (plain(one.about), one.at_us) == moment]
+        same = [e for e in self.events + self.later if (plain(e.about), e.at_us) == moment]
         others = f", one of {len(same)} of that moment: {'; '.join(map(_in_words, same))}" if len(same) > 1 else ""
         return f"{_in_words(event)} ({plain(event.about)}){others}"
 
@@ -169,8 +169,8 @@ class Trail(Part):
         ]
         usual = Counter(key for key, _, _ in named)
         about: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for _, value, line in sorted(named, key=lambda one: -usual[one[0]]):
-            if all(line is not one for one in about[value]):
+        for _, value, line in sorted(named, key=lambda naming: -usual[naming[0]]):
+            if all(line is not known for known in about[value]):
                 about[value].append(line)
         return about
 
@@ -201,13 +201,13 @@ def _line_of(event: Event, free: list[dict[str, Any]], waiting: list[Event]) -> 
     if event.agent is not None:
         return fit[0] if fit else None
     needs = [
-        one
-        for one in waiting
-        if one.agent is not None
-        and one.kind != "dead_letter"
-        and (plain(one.about), one.at_us) == (plain(event.about), event.at_us)
+        other
+        for other in waiting
+        if other.agent is not None
+        and other.kind != "dead_letter"
+        and (plain(other.about), other.at_us) == (plain(event.about), event.at_us)
     ]
-    spare = [line for line in fit if not any(_tells(line, one) for one in needs)]
+    spare = [line for line in fit if not any(_tells(line, need) for need in needs)]
     if len(fit) > len(needs):
         spare += fit
     return spare[0] if spare else None
@@ -236,10 +236,10 @@ def _words(line: dict[str, Any], event: Event) -> dict[str, str]:
     return {key: value for key, value in texts.items() if us_of(value) is None}
 
 
-def _are_apart(one: list[dict[str, str]], other: list[dict[str, str]]) -> bool:
+def _are_apart(first: list[dict[str, str]], other: list[dict[str, str]]) -> bool:
     """Is there a member by which every line of one kind differs from every line of the other?"""
-    keys = set().union(*one, *other)
-    return any(not {line.get(key) for line in one} & {line.get(key) for line in other} for key in keys)
+    keys = set().union(*first, *other)
+    return any(not {line.get(key) for line in first} & {line.get(key) for line in other} for key in keys)
 
 
 def letter_key(row: dict[str, Any]) -> Any:
@@ -272,13 +272,13 @@ def in_words(model: CommsModel) -> str:
         lines.append(f"{plain(message.id)}: {message.sender} to {message.to or 'all'} on {message.channel}{until}")
         for agent, delivery in message.deliveries.items():
             due = delivery.due.low_us if isinstance(delivery.due, Due) else delivery.due
-            said = f"{delivery.status}, claimed {delivery.count} times, failed {delivery.failures}"
-            lines.append(f"  {agent}: {said}, due {text_of(due)}")
-    lines += [f"dead letter {plain(one.id)} of {one.agent}: {one.error:.60}" for one in model.letters]
+            state = f"{delivery.status}, claimed {delivery.count} times, failed {delivery.failures}"
+            lines.append(f"  {agent}: {state}, due {text_of(due)}")
+    lines += [f"dead letter {plain(letter.id)} of {letter.agent}: {letter.error:.60}" for letter in model.letters]
     lines += [f"{agent}: {float(held):.2f} tokens" for agent, (held, _) in model.buckets.items() if held < 2]
     return "\n".join(lines)
 
 
-def is_text_of_both(one: Any, other: Any) -> bool:
+def is_text_of_both(first: Any, other: Any) -> bool:
     """Are they written alike, except for the order of members?"""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    return json.dumps(first, sort_keys=True) == json.dumps(other, sort_keys=True)

@@ -34,7 +34,7 @@ class Due(Free):
         due_us = us_of(value)
         if due_us is None or not self.low_us <= due_us <= self.high_us:
             return False
-        before = {one.share() for one in self.others[-JITTERS:] if one.value is not None}
+        before = {due.share() for due in self.others[-JITTERS:] if due.value is not None}
         return len(self.others) < JITTERS or before != {(due_us - self.at_us) / self.delay_us}
 
     def share(self) -> float:

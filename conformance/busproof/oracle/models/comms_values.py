@@ -53,7 +53,7 @@ def is_uuid(value: Any) -> bool:
 def is_a(kind: str, value: Any) -> bool:
     """Of a kind that STANDARD names."""
     if kind == "texts":
-        return type(value) is list and all(type(one) is str for one in value)
+        return type(value) is list and all(type(text) is str for text in value)
     if kind == "time":
         return us_of(value) is not None
     return type(value) in {"text": (str,), "number": (int, float), "object": (dict,)}[kind]
@@ -78,9 +78,9 @@ def json_fault(value: Any, bytes_max: int = PAYLOAD_BYTES_MAX) -> str | None:
 def with_nulls(value: Any) -> Any:
     """The same, with null for every number that JSON does not know."""
     if isinstance(value, dict):
-        return {name: with_nulls(one) for name, one in value.items()}
+        return {name: with_nulls(member) for name, member in value.items()}
     if isinstance(value, list):
-        return [with_nulls(one) for one in value]
+        return [with_nulls(member) for member in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -98,7 +98,7 @@ def _is_json(value: Any, levels: int) -> bool:
         return not any("\ud800" <= c <= "\udfff" for c in value)
     else:
         return not isinstance(value, float) or math.isfinite(value)
-    return levels > 0 and all(_is_json(one, levels - 1) for one in inner)
+    return levels > 0 and all(_is_json(member, levels - 1) for member in inner)
 
 
 def envelope_faults(message: Any) -> dict[str, str]:

@@ -64,7 +64,7 @@ class MailboxModel(Model):
         params = {name: value for name, value in params.items() if value is not None}
         fields = known.params.model_fields
         if not fields.keys() >= params.keys() or any(
-            one.is_required() and name not in params for name, one in fields.items()
+            field.is_required() and name not in params for name, field in fields.items()
         ):
             raise DoesNotApply("a call of another form")
         for name, value in params.items():
@@ -84,7 +84,7 @@ class MailboxModel(Model):
         if name == "body":
             return type(value) is str and value.strip() != "" and _is_text(value, self._body_chars(value))
         if name == "ids":
-            return type(value) is list and value != [] and all(type(one) is str and one for one in value)
+            return type(value) is list and value != [] and all(type(id_) is str and id_ for id_ in value)
         if name in ("token", "after", "base"):
             return True
         return type(value) is str and value.strip() == value != "" and _is_text(value, TEXT_CHARS_MAX)
@@ -104,12 +104,12 @@ class MailboxModel(Model):
 
     # -- log
 
-    def send(self, agent_id: str, body: str, to: str | None = None, **told: Any) -> dict[str, Any]:
+    def send(self, agent_id: str, body: str, to: str | None = None, **more: Any) -> dict[str, Any]:
         """A message into one inbox, or into all."""
         self.known(agent_id)
         readers = self.readers(agent_id, to)
-        key, base = told.pop("key", None), told.pop("base", None)
-        content = {"to": to, "body": body, **told}
+        key, base = more.pop("key", None), more.pop("base", None)
+        content = {"to": to, "body": body, **more}
         message = Message(agent_id, content, key, self.now_ms)
         first = self.sent_before(message) if key is not None else None
         full = [name for name in readers if self.is_full(name)]
@@ -152,10 +152,10 @@ class MailboxModel(Model):
 
     def sent_before(self, message: Message) -> Message | None:
         """An earlier one of this sender with its key."""
-        same = [one for one in self.messages if (one.sender, one.key) == (message.sender, message.key)]
-        if any(self.is_over(one) for one in same):
+        same = [earlier for earlier in self.messages if (earlier.sender, earlier.key) == (message.sender, message.key)]
+        if any(self.is_over(earlier) for earlier in same):
             raise DoesNotApply("a key of a message whose time is over")
-        if not same and any(one.key == message.key for one in self.messages):
+        if not same and any(earlier.key == message.key for earlier in self.messages):
             self.row("mailbox.log.07")
         return same[0] if same else None
 
@@ -174,7 +174,7 @@ class MailboxModel(Model):
 
     def is_stale(self, base: Any, to: str | None) -> bool:
         """Was this base used? What others sent since it was told is nobody's promise, so such a send is not asked."""
-        same = [one for one in self.bases if plain(one[0]) == base]
+        same = [record for record in self.bases if plain(record[0]) == base]
         if not same:
             raise DoesNotApply("a base that was never told")
         _, messages, used = same[-1]
@@ -186,23 +186,23 @@ class MailboxModel(Model):
 
     def accepted(self, message: Message, readers: list[str], base: Any) -> dict[str, Any]:
         """It is in all inboxes that it goes to."""
-        message.id = self.born(OwnId, "id", [one.id for one in self.messages])
+        message.id = self.born(OwnId, "id", [sent.id for sent in self.messages])
         if self.has("number"):
             newest = [self.inboxes[name][-1].message for name in readers if self.inboxes[name]]
             low = self.messages[max(newest)].n if newest else -1
             message.n = self.born(Above, "n", low)
         if base is not None:
             self.row("mailbox.log.13")
-            same = (plain(one[0]) == base for one in self.bases)
+            same = (plain(record[0]) == base for record in self.bases)
             self.bases = [
-                (one, then, len(self.messages) if is_it else used)
-                for is_it, (one, then, used) in zip(same, self.bases, strict=True)
+                (old_base, then, len(self.messages) if is_it else used)
+                for is_it, (old_base, then, used) in zip(same, self.bases, strict=True)
             ]
         for name in readers:
             self.inboxes[name].append(Entry(len(self.messages)))
         self.messages.append(message)
-        told = {"n": Told(Cited(message.n, ("mailbox.log.14",)))} if self.has("number") else {}
-        return {"id": Cited(message.id, ("mailbox.log.03",)), **told}
+        number = {"n": Told(Cited(message.n, ("mailbox.log.14",)))} if self.has("number") else {}
+        return {"id": Cited(message.id, ("mailbox.log.03",)), **number}
 
     def is_over(self, message: Message) -> bool:
         """Is it older than the bus keeps any?"""
@@ -216,7 +216,7 @@ class MailboxModel(Model):
         start = 0 if after is None else self.place_of(agent_id, after)
         limit = min(limit, self.limits.get("page_max", limit))
         waiting = self.waiting(agent_id, start)
-        is_sure = self.has("arrival") or len({self.messages[one.message].sender for one in waiting}) < 2
+        is_sure = self.has("arrival") or len({self.messages[entry.message].sender for entry in waiting}) < 2
         if limit < len(waiting) and not self.has("limit"):
             raise DoesNotApply("a part of what waits, on a bus whose receive takes no limit")
         if limit < len(waiting) and not is_sure:
@@ -236,7 +236,7 @@ class MailboxModel(Model):
     def position_and_base(self, agent_id: str, reply: dict[str, Any], place: int) -> None:
         """What the bus tells beside the messages. Scripts know both by name, so both are born on every bus."""
         position = self.born(Free, "position")
-        base = self.born(Unspent, "base", [one for one, _, sent in self.bases if sent is not None])
+        base = self.born(Unspent, "base", [spent for spent, _, sent in self.bases if sent is not None])
         if self.has("page"):
             reply["position"] = Cited(position, ("mailbox.cursor.10",))
             self.positions.append((agent_id, position, place))
@@ -247,11 +247,11 @@ class MailboxModel(Model):
     def told_of_what_was(self, agent_id: str, shown: list[Entry], *, is_cut: bool) -> None:
         """The sentences about what was shown before, what is too old, and what did not fit in."""
         own = self.inboxes[agent_id]
-        if any(one.is_shown for one in shown) and self.has("ack"):
+        if any(entry.is_shown for entry in shown) and self.has("ack"):
             self.row("mailbox.cursor.05")
-        if any(one.is_shown for one in own) and self.has("consumes"):
+        if any(entry.is_shown for entry in own) and self.has("consumes"):
             self.row("mailbox.cursor.07")
-        if any(self.is_over(self.messages[one.message]) for one in own):
+        if any(self.is_over(self.messages[entry.message]) for entry in own):
             self.row("mailbox.log.17")
         if is_cut:
             self.row("mailbox.cursor.15")
@@ -277,37 +277,37 @@ class MailboxModel(Model):
 
     def waiting(self, agent_id: str, start: int = 0) -> list[Entry]:
         """The entries that the next receive shows, in their order."""
-        found = [
-            one
-            for one in self.inboxes[agent_id][start:]
-            if not one.is_acked
-            and not (one.is_shown and self.has("consumes"))
-            and not self.is_over(self.messages[one.message])
+        entries = [
+            entry
+            for entry in self.inboxes[agent_id][start:]
+            if not entry.is_acked
+            and not (entry.is_shown and self.has("consumes"))
+            and not self.is_over(self.messages[entry.message])
         ]
         if self.has("priority") and not self.has("page"):
-            found.sort(key=lambda one: -self.messages[one.message].priority)
-        return found
+            entries.sort(key=lambda entry: -self.messages[entry.message].priority)
+        return entries
 
     def inbox(self, agent_id: str, shown: list[Entry], start: int, special: str, *, is_sure: bool) -> Inbox:
         """What an answer must hold, and the sentence of everything that it must not hold."""
         own = self.inboxes[agent_id]
-        others = {plain(one.id): ("mailbox.cursor.02",) for one in self.messages}
-        for place, one in enumerate(own):
-            message = self.messages[one.message]
+        others = {plain(sent.id): ("mailbox.cursor.02",) for sent in self.messages}
+        for place, entry in enumerate(own):
+            message = self.messages[entry.message]
             if self.is_over(message):
                 row = "mailbox.log.17"
-            elif one.is_acked:
+            elif entry.is_acked:
                 row = "mailbox.cursor.09" if self.has("cumulative_ack") else "mailbox.cursor.04"
-            elif one.is_shown and self.has("consumes"):
+            elif entry.is_shown and self.has("consumes"):
                 row = "mailbox.cursor.07"
             else:
                 row = "mailbox.cursor.10" if place < start else ""
             others[plain(message.id)] = (row,) if row else TOO_MANY
-        lost = {plain(self.messages[one.message].id): self.lost_row(agent_id, one, special) for one in own}
+        lost = {plain(self.messages[entry.message].id): self.lost_row(agent_id, entry, special) for entry in own}
         by_order = "mailbox.cursor.12" if self.has("priority") else "mailbox.cursor.03" if self.has("arrival") else ""
         order = by_order if is_sure and by_order else "mailbox.cursor.01"
         self.row("mailbox.cursor.01", "mailbox.log.04")
-        return Inbox([self.shown(one) for one in shown], self.lanes(shown, is_sure=is_sure), others, lost, order)
+        return Inbox([self.shown(entry) for entry in shown], self.lanes(shown, is_sure=is_sure), others, lost, order)
 
     def lost_row(self, reader: str, entry: Entry, special: str) -> tuple[str, ...]:
         """The sentence that is broken where this entry is missing; `special`: of this kind of receive."""
@@ -326,17 +326,17 @@ class MailboxModel(Model):
 
     def lanes(self, shown: list[Entry], *, is_sure: bool) -> list[tuple[Any, ...]]:
         """For each entry its lane: two of one lane come in the order of the list."""
-        each = [self.messages[one.message] for one in shown]
-        return [() if is_sure else (one.priority if self.has("priority") else 0, one.sender) for one in each]
+        each = [self.messages[entry.message] for entry in shown]
+        return [() if is_sure else (m.priority if self.has("priority") else 0, m.sender) for m in each]
 
     def shown(self, entry: Entry) -> dict[str, Any]:
         """A message as its reader sees it."""
         message = self.messages[entry.message]
-        told = message.content
+        content = message.content
         part: dict[str, Any] = {
             "id": Cited(message.id, ("mailbox.log.03",)),
-            "body": Cited(told["body"], ("mailbox.log.02",)),
-            "to_agent": Told(told["to"]),
+            "body": Cited(content["body"], ("mailbox.log.02",)),
+            "to_agent": Told(content["to"]),
             "priority": Told(message.priority) if self.has("priority") else Told(ANYTHING),
         }
         if self.has("number"):
@@ -344,7 +344,7 @@ class MailboxModel(Model):
         if self.has("sender"):
             part["from_agent"] = Cited(message.sender, ("mailbox.cursor.11",))
         if self.has("threads"):
-            part |= {name: Cited(told.get(name), ("mailbox.log.11",)) for name in ("thread", "reply_to")}
+            part |= {name: Cited(content.get(name), ("mailbox.log.11",)) for name in ("thread", "reply_to")}
         return part
 
     def unacked(self, agent_id: str) -> dict[str, Any]:
@@ -352,43 +352,43 @@ class MailboxModel(Model):
         self.known(agent_id)
         self.row("mailbox.cursor.08")
         own = self.inboxes[agent_id]
-        left = [one for one in own if not one.is_acked and not self.is_over(self.messages[one.message])]
-        others = {plain(one.id): ("mailbox.cursor.02",) for one in self.messages}
-        others |= {plain(self.messages[one.message].id): ("mailbox.cursor.08",) for one in own}
-        if any(one.is_shown for one in left):
+        left = [entry for entry in own if not entry.is_acked and not self.is_over(self.messages[entry.message])]
+        others = {plain(sent.id): ("mailbox.cursor.02",) for sent in self.messages}
+        others |= {plain(self.messages[entry.message].id): ("mailbox.cursor.08",) for entry in own}
+        if any(entry.is_shown for entry in left):
             self.row("mailbox.cursor.05")
-        shown = [self.shown(one) for one in left]
-        lost = {plain(self.messages[one.message].id): ("mailbox.cursor.06",) for one in own if one.was_named}
+        shown = [self.shown(entry) for entry in left]
+        lost = {plain(self.messages[entry.message].id): ("mailbox.cursor.06",) for entry in own if entry.was_named}
         return {"messages": Inbox(shown, [(number,) for number in range(len(left))], others, lost, "mailbox.cursor.08")}
 
     def ack(self, agent_id: str, ids: list[str]) -> dict[str, Any]:
         """These are done, for this agent alone."""
         self.known(agent_id)
         own = self.inboxes[agent_id]
-        entries = [one for one in own if plain(self.messages[one.message].id) in ids]
+        entries = [entry for entry in own if plain(self.messages[entry.message].id) in ids]
         if not entries:
             return self.acked_of_others(agent_id, ids)
-        if len(entries) < len(set(ids)) or any(self.is_over(self.messages[one.message]) for one in entries):
+        if len(entries) < len(set(ids)) or any(self.is_over(self.messages[entry.message]) for entry in entries):
             raise DoesNotApply("some of its own and some of others, or too late")
-        if any(not one.is_shown for one in entries) or all(one.is_acked for one in entries):
+        if any(not entry.is_shown for entry in entries) or all(entry.is_acked for entry in entries):
             raise DoesNotApply("an ack of what was not shown yet, or is done")
         self.row("mailbox.cursor.04")
         last = max(map(own.index, entries))
         if self.has("cumulative_ack"):
             self.row("mailbox.cursor.09")
             entries = own[: last + 1]
-        for one in entries:
-            one.is_acked = True
+        for entry in entries:
+            entry.is_acked = True
         return {}
 
     def acked_of_others(self, agent_id: str, ids: list[str]) -> dict[str, Any]:
         """An ack of what is another agent's: it has no effect, whatever the bus answers."""
-        if not {plain(one.id) for one in self.messages}.issuperset(ids):
+        if not {plain(sent.id) for sent in self.messages}.issuperset(ids):
             raise DoesNotApply("an ack of nothing")
         self.row("mailbox.cursor.06")
         for entries in self.inboxes.values():
-            for one in entries:
-                one.was_named |= plain(self.messages[one.message].id) in ids
+            for entry in entries:
+                entry.was_named |= plain(self.messages[entry.message].id) in ids
         self.taken_or_refused("an ack of another's message")
         return {}
 
@@ -543,4 +543,4 @@ class MailboxModel(Model):
 
 def _is_text(value: str, chars_max: int) -> bool:
     """Without characters that break a terminal, a C string or a line, and not too long."""
-    return len(value) <= chars_max and all(one.isprintable() or one == "\n" for one in value)
+    return len(value) <= chars_max and all(char.isprintable() or char == "\n" for char in value)

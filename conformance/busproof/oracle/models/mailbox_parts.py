@@ -102,10 +102,10 @@ class Inbox(Part):
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         """A wrong message first, then a missing one, then the order, then what each says."""
         if not isinstance(actual, list) or not all(
-            isinstance(one, dict) and type(one.get("id")) is str for one in actual
+            isinstance(row, dict) and type(row.get("id")) is str for row in actual
         ):
             return Difference(path, "a list of messages", as_json(actual)[:300], rows)
-        seen = [one["id"] for one in actual]
+        seen = [row["id"] for row in actual]
         wanted = {self._id(place, seen): place for place in range(len(self.value))}
         strange = [at for at, id_ in enumerate(seen) if id_ not in wanted]
         of_others = [at for at in strange if self.others.get(seen[at]) != TOO_MANY]
@@ -115,8 +115,8 @@ class Inbox(Part):
             return Difference(f"{path}[{at}]", "no such message", as_json(actual[at])[:400], broken)
         for place in missing:
             id_ = bare(self.value[place]["id"])
-            told = f"a list without it: {seen!s:.300}"
-            return Difference(path, as_json(self.value[place])[:400], told, self.lost.get(id_, rows))
+            without = f"a list without it: {seen!s:.300}"
+            return Difference(path, as_json(self.value[place])[:400], without, self.lost.get(id_, rows))
         for at, id_ in enumerate(seen):
             if id_ in seen[:at]:
                 return Difference(f"{path}[{at}]", "each message once", f"{id_} twice", ("mailbox.log.01",))
@@ -124,7 +124,7 @@ class Inbox(Part):
 
     def _of_nobody(self, shown: dict[str, Any], seen: list[str]) -> tuple[str, ...]:
         """Is it a message that is missing, under another id? Else nobody sent it."""
-        missing = [bare(one["body"]) for one in self.value if bare(one["id"]) not in seen]
+        missing = [bare(expected["body"]) for expected in self.value if bare(expected["id"]) not in seen]
         return ("mailbox.log.03",) if shown.get("body") in missing else ("mailbox.log.04",)
 
     def _id(self, place: int, seen: list[str]) -> Any:
@@ -143,15 +143,15 @@ class Inbox(Part):
         return None
 
     def _whole(self, actual: Any, wanted: dict[Any, int], path: str, rows: tuple[str, ...]) -> Difference | None:
-        each = (differs(self.value[wanted[one["id"]]], one, f"{path}[{at}]", rows) for at, one in enumerate(actual))
-        return next((found for found in each if found), None)
+        each = (differs(self.value[wanted[row["id"]]], row, f"{path}[{at}]", rows) for at, row in enumerate(actual))
+        return next((difference for difference in each if difference), None)
 
     def held(self, actual: Any) -> Iterator[str]:
         """What its messages show."""
         for expected in self.value:
-            for one in actual:
-                if one["id"] == bare(expected["id"]):
-                    yield from held(expected, one)
+            for row in actual:
+                if row["id"] == bare(expected["id"]):
+                    yield from held(expected, row)
         if actual:
             yield from ("mailbox.log.01", "mailbox.cursor.02")
         if len(actual) > 1 and self.order:
@@ -193,9 +193,9 @@ class Handed(Part):
         expected: dict[str, Any] = {"body": job.body}
         if self.has_attempts:
             expected["attempt"] = job.taken + 1
-        if found := differs(expected, actual, path, ("mailbox.jobs.05",) if "attempt" in expected else rows):
-            is_body = found.path.endswith("body")
-            return Difference(found.path, found.expected, found.actual, ("mailbox.jobs.01",) if is_body else found.rows)
+        if wrong := differs(expected, actual, path, ("mailbox.jobs.05",) if "attempt" in expected else rows):
+            is_body = wrong.path.endswith("body")
+            return Difference(wrong.path, wrong.expected, wrong.actual, ("mailbox.jobs.01",) if is_body else wrong.rows)
         self.handle.takes(actual["id"])
         self.receipt.takes(actual.get("receipt") or actual["id"])
         job.taker, job.until_ms, job.taken, job.was_given_back = self.taker, self.until_ms, job.taken + 1, False

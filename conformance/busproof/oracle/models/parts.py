@@ -184,7 +184,7 @@ class Rows(Part):
             return Difference(path, *words, rows)
         pairs += list(zip(unmatched, left, strict=True))
         found_at = (differs(row, other, f"{path}[{other.get('id') or self.key(other)}]", rows) for row, other in pairs)
-        return next((one for one in found_at if one), None)
+        return next((difference for difference in found_at if difference), None)
 
     def held(self, actual: Any) -> Iterator[str]:
         """Those of each row; which row is whose counterpart changes no citation."""

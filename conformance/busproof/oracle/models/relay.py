@@ -218,9 +218,9 @@ class RelayModel(Model):
         self.take_up_all()
         for name, folder in self.folders.items():
             self.row("relay.export.17")
-            told = [row.name for row in self.rows if isinstance(row, CopyRow) and row.recipient == name][-1:]
-            told += [copy.name for copy in folder.inbox[-1:]]
-            folder.last_copy = max(told, key=lambda one: plain(one) or "", default=None)
+            names = [row.name for row in self.rows if isinstance(row, CopyRow) and row.recipient == name][-1:]
+            names += [copy.name for copy in folder.inbox[-1:]]
+            folder.last_copy = max(names, key=lambda copy_name: plain(copy_name) or "", default=None)
         self.has_rest = self.is_put_back = True
         return {}
 
@@ -305,9 +305,9 @@ class RelayModel(Model):
         self.archive_the_rest("in its first pass")
         pending = {path for path, row in self.by_path.items() if row.status == "pending"}
         doubtful, self.doubtful = self.doubtful & pending, set()
-        found = [one for name in sorted(self.agents) for one in self.found(name, doubtful)]
+        new_rows = [ranked for name in sorted(self.agents) for ranked in self.found(name, doubtful)]
         self.row(*IN_ORDER)
-        for _, row in sorted(found, key=self.rank):
+        for _, row in sorted(new_rows, key=self.rank):
             self.enter(row)
         for row in [row for row in self.rows if isinstance(row, Row) and self.is_due(row)]:
             self.handled.append(row.path)
@@ -315,7 +315,7 @@ class RelayModel(Model):
                 self.process(row)
         # Which file a number is about is seen in the ledger, where the stage looks, too.
         rows = (*LOOKED_AT, "relay.cursor.15", *self.whys(self.handled))
-        refused = tuple(EVENT_ROWS[one.event] for one in self.refused[before:])
+        refused = tuple(EVENT_ROWS[record.event] for record in self.refused[before:])
         return {name: Cited(count, rows) for name, count in self.counts.items()} | {
             "refused": Cited(len(self.refused) - before, (*refused, "relay.limit.16"))
         }
@@ -327,9 +327,9 @@ class RelayModel(Model):
             return who == "is noticed"
         return self.now_ms < self.pass_ms
 
-    def rank(self, found: tuple[int, Row]) -> tuple[int, str, str]:
+    def rank(self, ranked: tuple[int, Row]) -> tuple[int, str, str]:
         """By priority; equal ones by name."""
-        priority, row = found
+        priority, row = ranked
         if self.choice("relay.log.51", "file name, agent", "agent, file name") == "file name, agent":
             return priority, row.file, row.agent
         return priority, row.agent, row.file
@@ -365,7 +365,7 @@ class RelayModel(Model):
 
     def is_another_spelling(self, name: str) -> bool:
         """Does the same name exist in another letter case? On another bus the last of them is the agent."""
-        if not any(one > name and one.lower() == name.lower() for one in self.folders):
+        if not any(other > name and other.lower() == name.lower() for other in self.folders):
             return False
         return self.choice("relay.presence.07", "is another agent", "is the same agent") == "is the same agent"
 
@@ -389,10 +389,10 @@ class RelayModel(Model):
         """Half files that nobody will finish, and old days of the archive."""
         for name in sorted(self.agents):
             pending = self.folders[name].pending
-            for file, one in sorted(pending.items()):
+            for file, half in sorted(pending.items()):
                 path = f"agents/{name}/outbox/.pending/{file}"
                 with self.about(path):
-                    if self.is_orphan(path, one):
+                    if self.is_orphan(path, half):
                         del pending[file]
                         self.record("orphan_removed", path)
         self.row("relay.export.05", "relay.export.06")
@@ -404,14 +404,14 @@ class RelayModel(Model):
             ):
                 del self.archive[day]
 
-    def is_orphan(self, path: str, one: File) -> bool:
+    def is_orphan(self, path: str, file: File) -> bool:
         """A half file that nobody will finish."""
-        if one.odd in ("symlink", "not_regular"):
+        if file.odd in ("symlink", "not_regular"):
             self.row("relay.cursor.26", "relay.limit.09")
             if self.choice("an odd object in .pending", "is passed over", "is recorded") == "is recorded":
-                self.refuse_file(one.odd, path, one.looks)
+                self.refuse_file(file.odd, path, file.looks)
             return False
-        age_ns, most_ns = self.age_ns(path, one), self.settings["orphan_ms"] * MS
+        age_ns, most_ns = self.age_ns(path, file), self.settings["orphan_ms"] * MS
         if age_ns > most_ns or (
             age_ns == most_ns and self.choice("relay.cursor.05: orphan", "after that age", "at") == "at"
         ):
@@ -460,17 +460,17 @@ class RelayModel(Model):
             return
         self.refused.append(Refused(self.now_ms, event, path))
 
-    def odd(self, one: File) -> str:
+    def odd(self, file: File) -> str:
         """The reason that a file may not be opened, if there is one."""
-        if one.odd == "hard_link" and self.choice("relay.limit.12", "is refused", "is taken") == "is taken":
+        if file.odd == "hard_link" and self.choice("relay.limit.12", "is refused", "is taken") == "is taken":
             return ""
-        return one.odd
+        return file.odd
 
     # -- found files
 
     def found(self, name: str, doubtful: set[str]) -> list[tuple[int, Row]]:
         """Rows for an agent's new files, with their priority, as many as its rate allows."""
-        found: list[tuple[int, Row]] = []
+        new_rows: list[tuple[int, Row]] = []
         recent = sum(
             self.now_ms - RATE_WINDOW_MS < row.discovered_at <= self.now_ms
             for row in self.rows
@@ -482,19 +482,19 @@ class RelayModel(Model):
                 if not self.is_candidate(name, file, doubtful):
                     continue
                 self.row("relay.limit.03", "relay.limit.04", "relay.limit.05")
-                if len(found) < room or self.takes_turns() != "every new file":
-                    one = self.judged(name, file)
-                    found += [one] if one is not None else []
+                if len(new_rows) < room or self.takes_turns() != "every new file":
+                    ranked = self.judged(name, file)
+                    new_rows += [ranked] if ranked is not None else []
                 else:
                     waits = True
-        if len(found) > room:  # on another bus
+        if len(new_rows) > room:  # on another bus
             if self.takes_turns() == "what is ready, by priority":  # on another bus
-                found.sort(key=lambda one: one[0])
-            found, waits = found[:room], True
+                new_rows.sort(key=lambda pair: pair[0])
+            new_rows, waits = new_rows[:room], True
         if waits and name not in self.limited:
             self.record("rate_limited", f"agents/{name}")
         self.limited = self.limited | {name} if waits else self.limited - {name}
-        return found
+        return new_rows
 
     def takes_turns(self) -> str:
         """Which files wait, if there are more than the rate allows."""
@@ -504,44 +504,44 @@ class RelayModel(Model):
 
     def is_candidate(self, name: str, file: str, doubtful: set[str]) -> bool:
         """Is it a new file that may be a message? Refuses odd files, and reads changed ones again."""
-        one, path = self.folders[name].outbox[file], f"agents/{name}/outbox/{file}"
+        held, path = self.folders[name].outbox[file], f"agents/{name}/outbox/{file}"
         if not file.endswith(".msg"):
             self.row("relay.log.48")
             return False
-        if odd := self.odd(one):
-            self.refuse_file(odd, path, one.looks)
+        if odd := self.odd(held):
+            self.refuse_file(odd, path, held.looks)
             return False
         if not FILE_NAME.fullmatch(file):
             self.row("relay.log.47")
-            self.refuse_file("bad_file_name", path, one.looks)
+            self.refuse_file("bad_file_name", path, held.looks)
             return False
-        self.age_ns(path, one)
+        self.age_ns(path, held)
         known = self.by_path.get(path)
         if known is None:
-            return not self.is_name_of_a_copy(name, file, one)
-        if self.is_as_known(known, one) and path not in doubtful and not self.is_forbidden(known):
+            return not self.is_name_of_a_copy(name, file, held)
+        if self.is_as_known(known, held) and path not in doubtful and not self.is_forbidden(known):
             self.row("relay.cursor.02")
         elif known.status != "pending":
-            if self.has_settled(path, one) or self.choice("relay.cursor.14: young", "at once", "waits") == "at once":
-                self.refuse_file("name_reused", path, one.looks)
-        elif (found := self.judged(name, file)) is not None:
-            self.read_again(known, found[1])
+            if self.has_settled(path, held) or self.choice("relay.cursor.14: young", "at once", "waits") == "at once":
+                self.refuse_file("name_reused", path, held.looks)
+        elif (ranked := self.judged(name, file)) is not None:
+            self.read_again(known, ranked[1])
         return False
 
-    def is_name_of_a_copy(self, agent: str, file: str, one: File) -> bool:
+    def is_name_of_a_copy(self, agent: str, file: str, held: File) -> bool:
         """Is it the name of a file that was delivered to this agent, and refused for that?"""
         if not any(isinstance(row, CopyRow) and (row.recipient, plain(row.name)) == (agent, file) for row in self.rows):
             return False
         how = self.choice("relay.cursor.14: a name of the inbox", "is used", "is free")
         if how == "is used":  # or not, on another bus
-            self.refuse_file("name_reused", f"agents/{agent}/outbox/{file}", one.looks)
+            self.refuse_file("name_reused", f"agents/{agent}/outbox/{file}", held.looks)
         return how == "is used"
 
-    def is_as_known(self, known: Row, one: File) -> bool:
+    def is_as_known(self, known: Row, file: File) -> bool:
         """The same size and time; on another bus the same inode, too."""
-        if (known.size, known.mtime_ns) != (len(one.data), one.mtime_ns):
+        if (known.size, known.mtime_ns) != (len(file.data), file.mtime_ns):
             return False
-        if known.inode.name == one.inode.name:
+        if known.inode.name == file.inode.name:
             return True
         return self.choice("relay.log.24: another inode", "the same file", "another file") == "the same file"
 
@@ -559,33 +559,33 @@ class RelayModel(Model):
 
     def judged(self, name: str, file: str) -> tuple[int, Row] | None:
         """The row of a file at this age; nothing while it may still be written."""
-        one = self.folders[name].outbox[file]
-        age_ns = self.age_ns(f"agents/{name}/outbox/{file}", one)
+        held = self.folders[name].outbox[file]
+        age_ns = self.age_ns(f"agents/{name}/outbox/{file}", held)
         if file in self.folders[name].pending:
             self.row("relay.cursor.06")
             return None
-        if not self.has_settled(f"agents/{name}/outbox/{file}", one):
+        if not self.has_settled(f"agents/{name}/outbox/{file}", held):
             self.row("relay.cursor.04", "relay.cursor.05")
             return None
         row = Row(
-            name, file, len(one.data), one.mtime_ns, one.inode, None, "failed", None, None, self.now_ms, self.now_ms
+            name, file, len(held.data), held.mtime_ns, held.inode, None, "failed", None, None, self.now_ms, self.now_ms
         )
         if self.is_too_large(row):
             self.row("relay.limit.01", "relay.limit.02")
             row.last_error = "too_large"
             return USUAL_PRIORITY, row
-        message = parsed(one.data, self.choice)
-        if message is not None and self.is_whole(message, one.data):
+        message = parsed(held.data, self.choice)
+        if message is not None and self.is_whole(message, held.data):
             self.row(*FORM)
             self.row("relay.cursor.10", "relay.cursor.05", "relay.limit.02", "relay.log.46")
-            row.status, row.processed_at, row.checksum = "pending", None, sha256(one.data)
+            row.status, row.processed_at, row.checksum = "pending", None, sha256(held.data)
             row.kind, row.target = message.kind, message.to
             return message.priority, row
         if not self.has_come(age_ns, self.settings["malformed_ms"] * MS, "relay.cursor.05: malformed"):
-            self.row("relay.cursor.07" if one.data else "relay.cursor.03", "relay.cursor.05", *FORM, "relay.log.37")
+            self.row("relay.cursor.07" if held.data else "relay.cursor.03", "relay.cursor.05", *FORM, "relay.log.37")
             return None
-        row.checksum = sha256(one.data)
-        if not one.data:
+        row.checksum = sha256(held.data)
+        if not held.data:
             self.row("relay.cursor.16")
             row.last_error = self.choice("relay.cursor.16", "empty", "malformed")
         elif message is None:
@@ -697,8 +697,8 @@ class RelayModel(Model):
             row.retry_count, row.tried_at = row.retry_count + 1, self.now_ms
             is_told = self.choice("processed_at after a failed attempt", "is told", "is not told") == "is told"
             row.processed_at = self.now_ms if is_told else None
-            told = self.choice("relay.retry.10", "after each attempt", "when it is final")
-            row.last_error = failure.reason if told == "after each attempt" else None
+            when = self.choice("relay.retry.10", "after each attempt", "when it is final")
+            row.last_error = failure.reason if when == "after each attempt" else None
             self.counts["retried"] += 1
             return False
         self.row("relay.retry.02" if may_come else "relay.retry.07")
@@ -807,11 +807,11 @@ class RelayModel(Model):
                 failures.append(failure)
         if not failures:
             return
-        told = failures[0].reason
+        reason = failures[0].reason
         if len(failures) > 1:
             reasons = [failure.reason for failure in failures]
-            told = self.choice(f"which reason is told: {' or '.join(reasons)}", *reasons)
-        raise next(failure for failure in failures if failure.reason == told)
+            reason = self.choice(f"which reason is told: {' or '.join(reasons)}", *reasons)
+        raise next(failure for failure in failures if failure.reason == reason)
 
     def look_at_address(self, message: Message) -> None:
         """It must be an address."""
@@ -944,8 +944,8 @@ class RelayModel(Model):
         self.row("relay.presence.33", "relay.presence.34")
         if action not in ("ACTION: save", "ACTION: load"):
             self.row("relay.presence.35")
-            said = "another action" if action.startswith("ACTION: ") else "no action"
-            action = self.choice(f"relay.presence.35: {said}", "bad_request", "ACTION: load", "is passed over")
+            given = "another action" if action.startswith("ACTION: ") else "no action"
+            action = self.choice(f"relay.presence.35: {given}", "bad_request", "ACTION: load", "is passed over")
             if action == "bad_request":  # or a load, on another bus
                 raise Failure("bad_request")
         if action == "ACTION: save":
@@ -973,18 +973,18 @@ class RelayModel(Model):
         )
         self.row("relay.presence.12", "relay.presence.14", "relay.presence.18")
         agent = self.agents.setdefault(name, Agent(self.now_ms))
-        held = {(channel, one) for channel, one in self.channels if one == name}
+        held = {(channel, reader) for channel, reader in self.channels if reader == name}
         if held and self.choice("subscriptions, after a spawn", "go on", "have ended") == "have ended":
             self.channels -= held  # on another bus
         agent.status, agent.pid = "active", self.born(Number, "pid")
-        told = {name: value for name, _, value in variables}
+        values = {name: value for name, _, value in variables}
         agent.said = None
         if tuple(self.settings["clis"][str(cli)]) == SAYER:
             agent.said = {
                 "name": name,
                 "root": True,
                 "folder": normpath(fields["WORKING_DIR"]) if "WORKING_DIR" in fields else None,
-                "env": [told.get("COLOUR", "no"), told.get("SIZE", "no")],
+                "env": [values.get("COLOUR", "no"), values.get("SIZE", "no")],
                 "args": [fields["PROMPT"]] if fields.get("PROMPT") else [],
             }
         self.folders.setdefault(name, Folder()).is_whole = True
@@ -1016,7 +1016,7 @@ class RelayModel(Model):
 
     def has_its_spelling_taken(self, name: str) -> bool:
         """Does the same name exist in another letter case? On another bus that is the same agent."""
-        if not any(one != name and one.lower() == name.lower() and self.is_there(one) for one in self.agents):
+        if not any(other != name and other.lower() == name.lower() and self.is_there(other) for other in self.agents):
             return False
         return self.choice("relay.presence.07", "is another agent", "is the same agent") == "is the same agent"
 
@@ -1058,7 +1058,7 @@ class RelayModel(Model):
         self.row("relay.export.12", "relay.log.26")
         states = [row.status for row in self.rows]
         counts = {name: states.count(name) for name in ("pending", "processing", "completed", "failed", "archived")}
-        agents = [(name, {"name": name, "status": one.status}) for name, one in sorted(self.agents.items())]
+        agents = [(name, {"name": name, "status": agent.status}) for name, agent in sorted(self.agents.items())]
         return counts | {"agents": Listed(agents, self.rows_of_agent)}
 
     def rows_of_agent(self, name: str) -> tuple[str, ...]:
@@ -1087,13 +1087,13 @@ class RelayModel(Model):
                 name,
                 {
                     "name": name,
-                    "registered_at": Cited(one.registered_at, ("relay.presence.08", *self.rows_of_agent(name))),
-                    "last_seen_at": Cited(one.last_seen_at, ("relay.presence.09", *self.rows_of_agent(name))),
-                    "pid": one.pid,
-                    "status": Cited(one.status, ("relay.presence.10", "relay.presence.26", *self.rows_of_agent(name))),
+                    "registered_at": Cited(who.registered_at, ("relay.presence.08", *self.rows_of_agent(name))),
+                    "last_seen_at": Cited(who.last_seen_at, ("relay.presence.09", *self.rows_of_agent(name))),
+                    "pid": who.pid,
+                    "status": Cited(who.status, ("relay.presence.10", "relay.presence.26", *self.rows_of_agent(name))),
                 },
             )
-            for name, one in sorted(self.agents.items())
+            for name, who in sorted(self.agents.items())
         ]
         anyhow = self.told_anyhow() if self.rows else {}
         rows = [
@@ -1142,7 +1142,7 @@ class RelayModel(Model):
     def folder(self) -> dict[str, Any]:
         """All files."""
         self.row("relay.export.07")
-        agents = [(name, self.folder_of(name, one)) for name, one in sorted(self.folders.items()) if not one.odd]
+        agents = [(name, self.folder_of(name, home)) for name, home in sorted(self.folders.items()) if not home.odd]
         kept = {
             f"{name}/{file}": (day, data)
             for day, names in self.archive.items()
@@ -1155,29 +1155,29 @@ class RelayModel(Model):
             "tmp": Cited([], ("relay.log.08",)),
         }
 
-    def folder_of(self, name: str, one: Folder) -> dict[str, Any]:
+    def folder_of(self, name: str, own: Folder) -> dict[str, Any]:
         """All files in an agent's folder."""
 
         def rows_of(file: str, *place: str) -> tuple[str, ...]:
             path = "/".join(("agents", name, "outbox", *place, file))
-            moved = () if file in one.outbox else self.why.get(moving(path), ())  # it was handled, and is still there
+            moved = () if file in own.outbox else self.why.get(moving(path), ())  # it was handled, and is still there
             return moved or self.why.get(path, ()) or ("relay.log.04", "relay.log.07")
 
-        outbox = [(file, one.outbox[file].told(file)) for file in sorted(one.outbox)]
-        pending = [(file, one.pending[file].told(file)) for file in sorted(one.pending)]
+        outbox = [(file, own.outbox[file].told(file)) for file in sorted(own.outbox)]
+        pending = [(file, own.pending[file].told(file)) for file in sorted(own.pending)]
         return {
             "name": name,
             "outbox": Listed(outbox, rows_of),
             "pending": Listed(pending, lambda file: rows_of(file, ".pending")),
-            "inbox": self.inbox_of(one.inbox),
-            "is_whole": SOME_FLAG if one.is_inbox_gone or one.blocked else Cited(one.is_whole, ("relay.presence.05",)),
+            "inbox": self.inbox_of(own.inbox),
+            "is_whole": SOME_FLAG if own.is_inbox_gone or own.blocked else Cited(own.is_whole, ("relay.presence.05",)),
         }
 
     def inbox_of(self, copies: list[Copy]) -> Cited:
         """Files, each with the branches of the message that it is a copy of."""
-        told = [copy.told(self.why.get(copy.source, ())) for copy in copies]
+        files = [copy.told(self.why.get(copy.source, ())) for copy in copies]
         return Cited(
-            told, ("relay.route.17", *self.whys(dict.fromkeys([*(copy.source for copy in copies), *self.handled])))
+            files, ("relay.route.17", *self.whys(dict.fromkeys([*(copy.source for copy in copies), *self.handled])))
         )
 
     def config(self, **values: Any) -> dict[str, Any]:
@@ -1257,17 +1257,17 @@ class RelayModel(Model):
 
     def said(self, agent: str) -> dict[str, Any]:
         """The things that a program was started with, as it tells them."""
-        one = self.agents.get(agent)
-        if one is None or not self.runs(one):
+        known = self.agents.get(agent)
+        if known is None or not self.runs(known):
             return {"said": None}
         self.row(*STARTED)
-        return {"said": one.said and one.said | {"folder": one.said["folder"] or SOME_TEXT}}
+        return {"said": known.said and known.said | {"folder": known.said["folder"] or SOME_TEXT}}
 
     def kill(self, agent: str) -> dict[str, Any]:
         """The process of an agent ends."""
-        one = self.agents.get(agent)
-        if one is not None and one.pid is not None:
-            self.dead.add(one.pid.name)
+        known = self.agents.get(agent)
+        if known is not None and known.pid is not None:
+            self.dead.add(known.pid.name)
         return {}
 
     def take(self, agent: str, folder_too: bool = False) -> dict[str, Any]:

@@ -262,8 +262,8 @@ def name_of_row(row: Any) -> str:
     path = str(row.get("file_path"))
     if copy := re.search("agents/([^/]+)/inbox/[^/]+$", path):
         return f"copy for {copy[1]}, {row.get('file_size')} bytes"
-    found = re.search("agents/[^/]+/outbox/[^/]+$", path)
-    return found[0] if found else path
+    in_outbox = re.search("agents/[^/]+/outbox/[^/]+$", path)
+    return in_outbox[0] if in_outbox else path
 
 
 @dataclass(frozen=True)
@@ -293,7 +293,7 @@ class Listed(Part):
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         try:
-            seen = [self.name_of(one) for one in actual]
+            seen = [self.name_of(member) for member in actual]
         except (AttributeError, KeyError, TypeError):
             return Difference(path, "a list with names", as_json(actual)[:300], rows)
         wanted = [name for name, _ in self.members]
@@ -301,14 +301,14 @@ class Listed(Part):
             pairs = [*zip(self.members, actual, strict=True)]
         else:  # those that are there may say more than the missing ones
             once = {name for name in wanted if wanted.count(name) == seen.count(name) == 1}
-            pairs = [((name, one), actual[seen.index(name)]) for name, one in self.members if name in once]
-        for (name, one), other in pairs:
-            if found := differs(one, other, f"{path}[{name}]"):
-                return found if found.rows else replace(found, rows=self.rows_of(name))
+            pairs = [((name, member), actual[seen.index(name)]) for name, member in self.members if name in once]
+        for (name, expected), other in pairs:
+            if difference := differs(expected, other, f"{path}[{name}]"):
+                return difference if difference.rows else replace(difference, rows=self.rows_of(name))
         missing, added = Counter(wanted) - Counter(seen), Counter(seen) - Counter(wanted)
         for name in sorted({*missing, *added}):
-            said = "is missing" if name in missing else "is too many"
-            return Difference(path, f"{len(wanted)} of them", f"{len(seen)}: {name} {said}", self.rows_of(name))
+            fault = "is missing" if name in missing else "is too many"
+            return Difference(path, f"{len(wanted)} of them", f"{len(seen)}: {name} {fault}", self.rows_of(name))
         return (
             None
             if wanted == seen or not self.in_order
@@ -316,7 +316,7 @@ class Listed(Part):
         )
 
     def __repr__(self) -> str:
-        return as_json([one for _, one in self.members])
+        return as_json([member for _, member in self.members])
 
 
 UNTOLD = "a day that nobody has told"
@@ -336,20 +336,20 @@ class Kept(Part):
     handled: tuple[str, ...]  # branches of the files that the last pass handled, for a file that should not be there
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
-        seen = {one["path"].partition("/")[2]: (one["path"].partition("/")[0], one["data"]) for one in actual}
+        seen = {row["path"].partition("/")[2]: (row["path"].partition("/")[0], row["data"]) for row in actual}
         for name in sorted(self.files.keys() | seen.keys()):
-            one, other = self.files.get(name), seen.get(name)
-            if one == other or (one and other and (one[0], one[1]) == (UNTOLD, other[1])):
+            wanted, other = self.files.get(name), seen.get(name)
+            if wanted == other or (wanted and other and (wanted[0], wanted[1]) == (UNTOLD, other[1])):
                 continue
             agent, _, file = name.rpartition("/")
             source = f"agents/{agent}/outbox/{file}"
             why = self.why.get(source, self.handled)
-            if one and other:
-                why = ("relay.export.03",) if one[1] == other[1] else ("relay.export.07", *why)
+            if wanted and other:
+                why = ("relay.export.03",) if wanted[1] == other[1] else ("relay.export.07", *why)
             else:
-                moved = self.why.get(moving(source)) if one else None
+                moved = self.why.get(moving(source)) if wanted else None
                 why = ("relay.log.07", "relay.export.05", "relay.export.07", *(why if moved is None else moved))
-            return Difference(f"{path}.{name}", as_json(one), as_json(other), why)
+            return Difference(f"{path}.{name}", as_json(wanted), as_json(other), why)
         return None
 
 
@@ -380,7 +380,7 @@ class Ledger:
 
     def copied(self) -> Ledger:
         """One that goes its own way; values of the bus's choice stay the same ones."""
-        agents = {name: replace(one) for name, one in self.agents.items()}
+        agents = {name: replace(agent) for name, agent in self.agents.items()}
         rows = [replace(row) for row in self.rows]
         return Ledger(rows, agents, set(self.channels), list(self.refused), dict(self.known))
 
@@ -403,40 +403,40 @@ class Records(Part):
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         try:
-            seen = [Refused(one["at_ms"], one["event"], one["path"]) for one in actual]
+            seen = [Refused(row["at_ms"], row["event"], row["path"]) for row in actual]
         except (KeyError, TypeError):
             return Difference(path, str(self), as_json(actual), rows)
         seen = self._in_text(seen)
         missing, added = Counter(self.records) - Counter(seen), Counter(seen) - Counter(self.records)
         if not added and missing:
-            rows = tuple(dict.fromkeys(row for one in _sorted(missing) for row in self._rows(one, None)))
-            said = f"{len(seen)}: {_sorted(missing)[0]} is missing"
-            return Difference(path, f"{len(self.records)} of them", said, rows)
-        for one, other in itertools.zip_longest(_sorted(missing), _sorted(added)):
-            return Difference(path, as_json(one), as_json(other), self._rows(one, other))
+            rows = tuple(dict.fromkeys(row for record in _sorted(missing) for row in self._rows(record, None)))
+            shown = f"{len(seen)}: {_sorted(missing)[0]} is missing"
+            return Difference(path, f"{len(self.records)} of them", shown, rows)
+        for wanted, other in itertools.zip_longest(_sorted(missing), _sorted(added)):
+            return Difference(path, as_json(wanted), as_json(other), self._rows(wanted, other))
         return None
 
     def _in_text(self, seen: list[Refused]) -> list[Refused]:
         """Replace paths that are not UTF-8 by the expected ones: a bus may tell such bytes in any form."""
         forms = {
-            one.path: re.compile(
-                "".join(".+" if "\udc80" <= char <= "\udcff" else re.escape(char) for char in one.path)
+            record.path: re.compile(
+                "".join(".+" if "\udc80" <= char <= "\udcff" else re.escape(char) for char in record.path)
             )
-            for one in self.records
-            if re.search("[\udc80-\udcff]", one.path)
+            for record in self.records
+            if re.search("[\udc80-\udcff]", record.path)
         }
         return [
-            replace(one, path=next((path for path, form in forms.items() if form.fullmatch(str(one.path))), one.path))
-            for one in seen
+            replace(row, path=next((path for path, form in forms.items() if form.fullmatch(str(row.path))), row.path))
+            for row in seen
         ]
 
-    def _rows(self, one: Refused | None, other: Refused | None) -> tuple[str, ...]:
+    def _rows(self, wanted: Refused | None, other: Refused | None) -> tuple[str, ...]:
         """The rows of the first missing record, or of the thing that was no reason for a record."""
-        if one and other and one.event == other.event:
+        if wanted and other and wanted.event == other.event:
             return ("relay.limit.16",)
-        if one is not None and (other is None or one.at_ms <= other.at_ms):
-            is_agent = one.event == "symlink" and one.path.count("/") == 1
-            return ("relay.limit.10" if is_agent else EVENT_ROWS[one.event],)
+        if wanted is not None and (other is None or wanted.at_ms <= other.at_ms):
+            is_agent = wanted.event == "symlink" and wanted.path.count("/") == 1
+            return ("relay.limit.10" if is_agent else EVENT_ROWS[wanted.event],)
         assert other is not None
         if other.event == "rate_limited":  # says nothing of the agent's other sentences
             return (EVENT_ROWS[other.event],)
@@ -450,7 +450,7 @@ class Records(Part):
 
 
 def _sorted(records: Iterable[Refused]) -> list[Refused]:
-    return sorted(records, key=lambda one: (one.at_ms, one.event, one.path))
+    return sorted(records, key=lambda record: (record.at_ms, record.event, record.path))
 
 
 EVENT_ROWS = {

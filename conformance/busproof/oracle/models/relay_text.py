@@ -66,8 +66,8 @@ class Message:
     @property
     def is_whole(self) -> bool:
         """Does the body match CHECKSUM?"""
-        said = self.headers.get("CHECKSUM")
-        return said is None or self.is_of(self.body.encode())
+        checksum = self.headers.get("CHECKSUM")
+        return checksum is None or self.is_of(self.body.encode())
 
     def is_of(self, data: bytes) -> bool:
         """Is CHECKSUM the hash of these bytes?"""
@@ -178,8 +178,8 @@ def subscriptions(body: str, *, is_strict: bool = True) -> tuple[set[str], set[s
 
 def has_twice(body: str, keys: tuple[str, ...]) -> bool:
     """Do two lines begin with the same of these keys?"""
-    found = [line.partition(":")[0] for line in body.split("\n") if ":" in line]
-    return any(found.count(key) > 1 for key in keys)
+    starts = [line.partition(":")[0] for line in body.split("\n") if ":" in line]
+    return any(starts.count(key) > 1 for key in keys)
 
 
 def request(message: Message, keys: tuple[str, ...], long: str, twice: str = "") -> dict[str, str] | None:

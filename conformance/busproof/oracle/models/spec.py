@@ -265,8 +265,8 @@ class All(Part):
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         """The difference of the first that differs."""
-        found = (differs(part, actual, path, rows) for part in self.parts)
-        return next((one for one in found if one), None)
+        differences = (differs(part, actual, path, rows) for part in self.parts)
+        return next((difference for difference in differences if difference), None)
 
     def held(self, actual: Any) -> Iterator[str]:
         """Those of each."""
@@ -303,13 +303,13 @@ def differs(expected: Any, actual: Any, path: str = "reply", rows: tuple[str, ..
         return None if actual is None else differs(expected.value, actual, path, rows)
     if isinstance(expected, AnyOrder):
         try:
-            actual = sorted(actual, key=lambda one: [one[key] for key in expected.key])
-            wanted = sorted(expected.value, key=lambda one: [plain(one[key]) for key in expected.key])
+            actual = sorted(actual, key=lambda row: [row[key] for key in expected.key])
+            wanted = sorted(expected.value, key=lambda row: [plain(row[key]) for key in expected.key])
         except (KeyError, TypeError):
             return Difference(path, _told(expected.value), _told(actual), rows)
         return differs(wanted, actual, path, rows)
     if isinstance(expected, dict) and isinstance(actual, dict):
-        return _first_of(((key, one, actual.get(key)) for key, one in expected.items()), path, ".%s", rows)
+        return _first_of(((key, value, actual.get(key)) for key, value in expected.items()), path, ".%s", rows)
     if isinstance(expected, list) and isinstance(actual, list):
         if len(expected) != len(actual):
             return _of_another_length(expected, actual, path, rows)
@@ -347,7 +347,7 @@ def _of_another_length(expected: list[Any], actual: list[Any], path: str, rows: 
             f"{seen} without {'it' if len(places) == 1 else 'them'}",
             rows,
         )
-    if (places := _left_over(actual, expected, lambda one, other: _may_be(other, one))) is not None:
+    if (places := _left_over(actual, expected, lambda member, other: _may_be(other, member))) is not None:
         return Difference(path, wanted, f"{seen}, with {_members(actual, places)} too", rows)
     return Difference(path, f"{wanted} {_told(expected)}", f"{seen} {_told(actual)}", rows)
 
@@ -357,8 +357,8 @@ def _left_over(longer: list[Any], shorter: list[Any], is_one: Callable[[Any, Any
     rest = iter(enumerate(longer))
     left: list[int] = []
     for other in shorter:
-        for place, one in rest:
-            if is_one(one, other):
+        for place, member in rest:
+            if is_one(member, other):
                 break
             left.append(place)
         else:
@@ -380,7 +380,7 @@ def _may_be(expected: Any, actual: Any) -> bool:
     if isinstance(expected, Part | AnyOrder):
         return True
     if isinstance(expected, dict) and isinstance(actual, dict):
-        return all(_may_be(one, actual.get(key)) for key, one in expected.items())
+        return all(_may_be(member, actual.get(key)) for key, member in expected.items())
     if isinstance(expected, list) and isinstance(actual, list):
         return len(expected) == len(actual) and all(map(_may_be, expected, actual))
     return _is_same(expected, actual)
@@ -388,12 +388,12 @@ def _may_be(expected: Any, actual: Any) -> bool:
 
 def _first_of(pairs: Iterable[tuple[Any, Any, Any]], path: str, place: str, rows: tuple[str, ...]) -> Difference | None:
     """The first difference of the members. Most are plain and the same: these are passed over at once."""
-    for key, one, other in pairs:
-        inner = one.value if type(one) is Cited else one
+    for key, wanted, other in pairs:
+        inner = wanted.value if type(wanted) is Cited else wanted
         if type(inner) in _PLAIN and type(inner) is type(other) and inner == other:
             continue
-        if found := differs(one, other, path + place % key, rows):
-            return found
+        if difference := differs(wanted, other, path + place % key, rows):
+            return difference
     return None
 
 
@@ -505,8 +505,8 @@ class Answer:
         why = f" ({self.why})" if self.why else ""
         if not self.definite:
             return f"an indefinite refusal {self.refused}{why}"
-        told = " or ".join((self.refused or "", *self.also))
-        return (f"a definite refusal {told}" if self.refused else "a definite refusal with a code of its own") + why
+        codes = " or ".join((self.refused or "", *self.also))
+        return (f"a definite refusal {codes}" if self.refused else "a definite refusal with a code of its own") + why
 
 
 @dataclass(frozen=True)
@@ -543,8 +543,8 @@ _OF_THE_CALL = frozenset(
 
 def is_long(params: Mapping[str, Any], limits: Mapping[str, int]) -> bool:
     """Is one of its names or other short texts so long that a bus may take it for too long? By the declared limits."""
-    members = (params, *(one for one in params.values() if isinstance(one, dict)))
-    texts = [one for two in members for key, one in two.items() if isinstance(one, str) and key not in CARRIED]
+    members = (params, *(value for value in params.values() if isinstance(value, dict)))
+    texts = [text for two in members for key, text in two.items() if isinstance(text, str) and key not in CARRIED]
     least_bytes, least_chars = (limits.get(name, math.inf) / 2 for name in (NAME_BYTES_MAX, TEXT_CHARS_MAX))
     return any(len(text.encode("utf-8", "replace")) > least_bytes or len(text) > least_chars for text in texts)
 
@@ -614,9 +614,9 @@ class Model:
                     self._step, self.at, self.now_ms = step, at, now_ms
         except Refuse as refusal:
             broken = tuple(dict.fromkeys(self._rows))
-            said = refusal.code, broken, refusal.definite, self.least_s, refusal.why
+            refused = refusal.code, broken, refusal.definite, self.least_s, refusal.why
             also = (*refusal.also, *self.also_said({refusal.code, *refusal.also}))
-            yield Answer(None, *said, bounds=self._bounds, also=also)
+            yield Answer(None, *refused, bounds=self._bounds, also=also)
             return
         cited = tuple(dict.fromkeys(self._rows))
         if self.EXACT and is_long(params, self.limits):  # perhaps it was taken for too long
@@ -644,13 +644,13 @@ class Model:
         self.confided.add((self.at, getattr(secret, "name", secret)))
         return secret
 
-    def leak(self, at: int | str, seen: str, said: str = "") -> Difference | None:
+    def leak(self, at: int | str, seen: str, own_text: str = "") -> Difference | None:
         """A secret that this process is shown, though nobody confided it to it and it did not say it itself."""
         for secret, row in self.secrets:  # of each answer, and there may be hundreds: most are not in it
             text = secret.value if isinstance(secret, Free) else secret
             if not text or text not in seen:
                 continue
-            if text not in said and (at, getattr(secret, "name", secret)) not in self.confided:
+            if text not in own_text and (at, getattr(secret, "name", secret)) not in self.confided:
                 return Difference("secret", "nothing of another's", f"{text} in {seen:.300}", (row,))
         return None
 

@@ -152,12 +152,12 @@ class Consumer:
 
     def is_sure(self, held: Held) -> bool:
         """Is it certain that nobody else can have that message, if one sees only how many were delivered again?"""
-        is_first = held.count == 1 and all(one.count == 1 for one in self.held.values())
+        is_first = held.count == 1 and all(other.count == 1 for other in self.held.values())
         return held.ticket is self.newest or is_first
 
     def told(self) -> str:
         """In words."""
-        held = {at: (one.count, one.until_ms, one.back_at) for at, one in self.held.items()}
+        held = {at: (handed.count, handed.until_ms, handed.back_at) for at, handed in self.held.items()}
         return f"done {sorted(self.done)}, handed out {held}"
 
 
@@ -195,7 +195,7 @@ class TimelineModel(Model):
         fields = CONTRACT.methods[method].params.model_fields
         if method == "open":
             return params
-        if not {name for name, one in fields.items() if one.is_required()} <= params.keys():
+        if not {name for name, member in fields.items() if member.is_required()} <= params.keys():
             self.refuse("INVALID_ARGUMENT", "timeline.log.31", why="a parameter is missing")
         if not params.keys() <= fields.keys():
             self.may_refuse(UNKNOWN, "timeline.log.31", reference_refuses=True)
@@ -225,7 +225,7 @@ class TimelineModel(Model):
 
     def filter(self, value: Any, group: Any) -> dict[str, Any]:
         """A filter; its null dimensions are open."""
-        open_too = {name: one for name, one in value.items() if one is not None} if type(value) is dict else value
+        open_too = {name: text for name, text in value.items() if text is not None} if type(value) is dict else value
         if group is not None:
             self.text(group)
         if open_too != value:
@@ -301,22 +301,22 @@ class TimelineModel(Model):
 
     def filter_subject(self, filter: Any, group: Any = None) -> dict[str, Any]:
         """How a filter is written: an open dimension is a wildcard."""
-        one = self.filter(filter, group)
+        wanted = self.filter(filter, group)
         self.row("timeline.route.23", "timeline.route.24", "timeline.route.19")
-        forms = tuple(map(self.written, filter_subjects(one)))
-        name = self.named(filter_subjects(one)[0], group)
-        return {"subject": Fits(forms[0], lambda told: told in forms), "consumer": name}
+        forms = tuple(map(self.written, filter_subjects(wanted)))
+        name = self.named(filter_subjects(wanted)[0], group)
+        return {"subject": Fits(forms[0], lambda text: text in forms), "consumer": name}
 
     def matches(self, filter: Any, key: Any) -> dict[str, Any]:
         """Does the filter match the key?"""
-        one, key = self.filter(filter, None), self.key(key)
+        wanted, key = self.filter(filter, None), self.key(key)
         self.row("timeline.route.23", "timeline.route.25")
-        return {"matches": matches(one, key)}
+        return {"matches": matches(wanted, key)}
 
     def consumer(self, written: str, group: str | None) -> Consumer:
         """The consumer of a filter and a group: always the same one."""
         if (written, group) not in self.consumers:
-            others = [one.name for one in self.consumers.values()]
+            others = [known.name for known in self.consumers.values()]
             self.consumers[written, group] = Consumer(self.born(Name, "consumer", others))
         return self.consumers[written, group]
 
@@ -344,13 +344,13 @@ class TimelineModel(Model):
 
     def reply(self, key: Any, nonce: Any = None, payload: Any = None, state: Any = None) -> dict[str, Any]:
         """Send the answer to the request with this key."""
-        answering, text, said = self.all_of(
+        answering, text, state_text = self.all_of(
             lambda: self.answering(key, nonce),
             lambda: self.json(payload),
             lambda: self.stated(self.answering(key, nonce)["type"], state),
         )
         self.row(REPLY_ROWS[answering["type"]], "timeline.route.15", "timeline.log.13", "timeline.log.26")
-        message, is_new = self.append(answering, None, text, said)
+        message, is_new = self.append(answering, None, text, state_text)
         return self.sent(message, is_new)
 
     def stated(self, type_: str, state: Any) -> str | None:
@@ -382,17 +382,17 @@ class TimelineModel(Model):
             "duplicate": Cited(not is_new, ("timeline.log.11",)),
         }
 
-    def append(self, key: dict[str, Any], nonce: str | None, payload: str, said: str | None) -> tuple[Message, bool]:
-        """Append to its timeline, or return the same one already there; True: it is new. `said`: its state's text."""
+    def append(self, key: dict[str, Any], nonce: str | None, payload: str, state: str | None) -> tuple[Message, bool]:
+        """Append to its timeline, or return the same one already there; True: it is new. `state`: as text."""
         known = self.by_identity.get((subject(key), nonce))
         if known is not None:
-            return self.again(known, payload, said), False
+            return self.again(known, payload, state), False
         timeline = self.lanes.setdefault(key["timeline"], Timeline(key["timeline"]))
         is_in_ms = self.choice("timeline.log.30", "microseconds", "milliseconds") == "milliseconds"
-        message = Message(key, self.written(subject(key)), nonce, said, payload, self.now_ms * 1000, is_in_ms)
+        message = Message(key, self.written(subject(key)), nonce, state, payload, self.now_ms * 1000, is_in_ms)
         timeline.append(message)
         if self.choice("timeline.log.19", "the hash of the page", "of another form") == "of another form":
-            message.hash = self.born(Digest, "hash", [one.hash for one in self.record])
+            message.hash = self.born(Digest, "hash", [earlier.hash for earlier in self.record])
         self.row(row_of(key["type"]), "timeline.log.08", "timeline.log.09", "timeline.log.14")
         self.row("timeline.log.16", "timeline.log.17", "timeline.log.19", "timeline.log.30")
         self.row("timeline.log.10", "timeline.log.31")
@@ -403,9 +403,9 @@ class TimelineModel(Model):
         self.by_identity[subject(key), nonce] = message
         return message, True
 
-    def again(self, known: Message, payload: str, said: str | None) -> Message:
+    def again(self, known: Message, payload: str, state: str | None) -> Message:
         """The first message, if this one says the same."""
-        if known.content != (payload, said):
+        if known.content != (payload, state):
             asks = known.key["type"] in REPLY_TYPES
             if not asks or self.choice("timeline.log.12", "ID_CONFLICT", "the first counts") == "ID_CONFLICT":
                 self.refuse("ID_CONFLICT", "timeline.log.12")
@@ -416,23 +416,23 @@ class TimelineModel(Model):
 
     def fetch(self, filter: Any, group: Any = None, wait_ms: Any = 0) -> Generator[None, None, dict[str, Any]]:
         """The oldest message that nobody of the group has."""
-        one = self.filter(filter, group)
+        wanted = self.filter(filter, group)
         self.keep("wait_ms", wait_ms)
-        consumer = self.consumer(filter_subjects(one)[0], self.sharing(group))
+        consumer = self.consumer(filter_subjects(wanted)[0], self.sharing(group))
         self.begin(consumer, group)
         self.row("timeline.cursor.01", "timeline.cursor.03", "timeline.cursor.07", "timeline.cursor.09")
         if group is not None:
             self.row("timeline.cursor.08")
-        found = self.next_of(consumer, one)
-        if found is None and wait_ms:
+        place = self.next_of(consumer, wanted)
+        if place is None and wait_ms:
             yield
-            found = self.next_of(consumer, one)
-            self.least_s = 0.0 if found is not None else wait_ms / 1000
-        return {"message": None if found is None else self.handed(consumer, found)}
+            place = self.next_of(consumer, wanted)
+            self.least_s = 0.0 if place is not None else wait_ms / 1000
+        return {"message": None if place is None else self.handed(consumer, place)}
 
-    def next_of(self, consumer: Consumer, one: dict[str, Any]) -> int | None:
+    def next_of(self, consumer: Consumer, mask: dict[str, Any]) -> int | None:
         """The place of the next message: first those that came back, then those that nobody has had yet."""
-        open_ = [at for at, message in enumerate(self.record) if at not in consumer.done and matches(one, message.key)]
+        open_ = [at for at, message in enumerate(self.record) if at not in consumer.done and matches(mask, message.key)]
         back = [at for at in open_ if at in consumer.held and self.is_back(consumer.held[at])]
         fresh = [at for at in open_ if at not in consumer.held]
         first = self.choice("timeline.cursor.07", "the oldest", *ORDERS, "what nobody had yet")
@@ -534,8 +534,8 @@ class TimelineModel(Model):
         timeout_ms: Any = 30_000,
     ) -> Generator[None, None, dict[str, Any]]:
         """An Invoke, and its Complete."""
-        said = {"timeline": timeline, "submission": submission, "harness": harness, "runtime": runtime, "agent": agent}
-        return self.called("timeline.retry.01", {"type": "invoke", **said}, None, payload, timeout_ms)
+        given = {"timeline": timeline, "submission": submission, "harness": harness, "runtime": runtime, "agent": agent}
+        return self.called("timeline.retry.01", {"type": "invoke", **given}, None, payload, timeout_ms)
 
     def call_service(
         self,
@@ -550,9 +550,9 @@ class TimelineModel(Model):
         timeout_ms: Any = 30_000,
     ) -> Generator[None, None, dict[str, Any]]:
         """A Request, and its Response."""
-        said = {"timeline": timeline, "submission": submission, "agent": agent, "service": service}
-        said |= {"backend": backend, "operation": operation, "sequence": sequence}
-        return self.called("timeline.retry.02", {"type": "request", **said}, None, payload, timeout_ms)
+        given = {"timeline": timeline, "submission": submission, "agent": agent, "service": service}
+        given |= {"backend": backend, "operation": operation, "sequence": sequence}
+        return self.called("timeline.retry.02", {"type": "request", **given}, None, payload, timeout_ms)
 
     def delegate(
         self,
@@ -565,15 +565,15 @@ class TimelineModel(Model):
         timeout_ms: Any = 30_000,
     ) -> Generator[None, None, dict[str, Any]]:
         """A Delegate, and the reply with its nonce."""
-        said = {"timeline": timeline, "submission": submission, "caller": caller, "target": target}
-        return self.called("timeline.retry.03", {"type": "delegate", **said}, nonce, payload, timeout_ms)
+        given = {"timeline": timeline, "submission": submission, "caller": caller, "target": target}
+        return self.called("timeline.retry.03", {"type": "delegate", **given}, nonce, payload, timeout_ms)
 
     def called(
-        self, row: str, said: dict[str, Any], nonce: Any, payload: Any, timeout_ms: Any
+        self, row: str, given: dict[str, Any], nonce: Any, payload: Any, timeout_ms: Any
     ) -> Generator[None, None, dict[str, Any]]:
         """Answered from the record, or sent; then a message with exactly the reply key counts, within the time."""
         (key, nonce), text, timeout_ms = self.all_of(
-            lambda: self.asking(said, nonce), lambda: self.json(payload), lambda: self.timeout(timeout_ms)
+            lambda: self.asking(given, nonce), lambda: self.json(payload), lambda: self.timeout(timeout_ms)
         )
         self.row(row)
         answer = self.recorded(key, nonce, text)
@@ -605,7 +605,7 @@ class TimelineModel(Model):
             there = key | {"timeline": name}
             asked = self.by_identity.get((subject(there), nonce))
             answer = self.answer_on(there, nonce)
-            asked, answer = [one if one and (upto is None or one.number <= upto) else None for one in (asked, answer)]
+            asked, answer = [m if m and (upto is None or m.number <= upto) else None for m in (asked, answer)]
             if asked is not None and asked.content != (text, None) and not self.takes_any_answer():
                 self.refuse("ID_CONFLICT", "timeline.retry.09")
             if asked is None and answer is None:
@@ -649,7 +649,7 @@ class TimelineModel(Model):
     def seen(self, name: str) -> list[Message]:
         """The messages that a timeline shows: its ancestors' up to the fork points, then its own."""
         parts = [
-            [one for one in self.lanes[of].messages if upto is None or one.number <= upto]
+            [message for message in self.lanes[of].messages if upto is None or message.number <= upto]
             for of, upto in self.lineage(name)
             if of in self.lanes
         ]
@@ -675,16 +675,16 @@ class TimelineModel(Model):
         self.row("timeline.log.28", "timeline.log.09", "timeline.log.08", "timeline.log.31")
         if after and self.choice("timeline.log.28", "after the number", "from it on") == "from it on":
             after -= 1
-        found = [one for one in self.seen(name) if one.number > after]
-        found = [one for one in found if submission in (None, one.key["submission"])]
-        if limit is None and len(found) > 1 and self.choice(UNASKED, f"at most {LOG_LIMIT}", "fewer") == "fewer":
-            return {"messages": FirstOf([one.told() for one in found])}
-        return {"messages": [one.told() for one in found[: LOG_LIMIT if limit is None else limit]]}
+        messages = [message for message in self.seen(name) if message.number > after]
+        messages = [message for message in messages if submission in (None, message.key["submission"])]
+        if limit is None and len(messages) > 1 and self.choice(UNASKED, f"at most {LOG_LIMIT}", "fewer") == "fewer":
+            return {"messages": FirstOf([message.told() for message in messages])}
+        return {"messages": [message.told() for message in messages[: LOG_LIMIT if limit is None else limit]]}
 
     def state(self, timeline: Any, agent: Any) -> dict[str, Any]:
         """The state of the agent's newest result."""
         _, name = self.all_of(lambda: self.text(agent), lambda: self.known(timeline))
-        results = [one for one in self.seen(name) if one.is_result_of(agent)]
+        results = [message for message in self.seen(name) if message.is_result_of(agent)]
         self.row("timeline.log.27")
         last = results[-1] if results else None
         return {"state": last.state if last else None, "number": last.number if last else None}
@@ -702,11 +702,11 @@ class TimelineModel(Model):
             self.row("timeline.fork.12")
         if self.is_tampered:
             self.row("timeline.log.21")
-            return {"ok": False, "faults": Fits("at least one", lambda told: type(told) is list and told != [])}
+            return {"ok": False, "faults": Fits("at least one", lambda shown: type(shown) is list and shown != [])}
         self.row("timeline.log.24")
         number, hash_ = self.lanes[timeline].last if timeline is not None else (0, head)
         faults = [] if head in (None, plain(hash_)) else [{"timeline": timeline, "number": number}]
-        looked_at = Fits(" or ".join(map(str, sorted(counts))), lambda told: type(told) is int and told in counts)
+        looked_at = Fits(" or ".join(map(str, sorted(counts))), lambda count: type(count) is int and count in counts)
         return {"ok": not faults, "checked": looked_at, "faults": faults}
 
     def head(self, value: Any) -> None:
@@ -737,25 +737,25 @@ class TimelineModel(Model):
     def replay(self, timeline: Any, submission: Any) -> dict[str, Any]:
         """A submission, as it happened."""
         _, name = self.all_of(lambda: self.text(submission), lambda: self.known(timeline))
-        found = [one for one in self.seen(name) if one.key["submission"] == submission]
-        if not found:
+        messages = [message for message in self.seen(name) if message.key["submission"] == submission]
+        if not messages:
             self._rows.clear()  # of a fork that sees nothing of it, nothing is told
             if self.choice("timeline.export.04", "NOT_FOUND", "is empty") == "NOT_FOUND":
                 self.refuse("NOT_FOUND", "timeline.export.04")
         self.row("timeline.export.01", "timeline.export.02", "timeline.export.03", "timeline.export.05")
-        complete = [one for one in found if one.key["type"] == "complete"]
+        complete = [message for message in messages if message.key["type"] == "complete"]
         return {
-            "messages": [one.told() for one in found],
+            "messages": [message.told() for message in messages],
             "complete": complete[-1].told() if complete else None,
-            "digest": Cited(DigestOf(found), ("timeline.export.03",)),
+            "digest": Cited(DigestOf(messages), ("timeline.export.03",)),
         }
 
     # -- forks
 
     def fork(self, timeline: Any, submission: Any, agent_name: Any, parent: Any, at: Any) -> dict[str, Any]:
         """A timeline that begins at the parent's message `at`."""
-        said = {"type": "fork", "timeline": timeline, "submission": submission, "agent_name": agent_name}
-        key, *_ = self.all_of(lambda: self.key(said), lambda: self.text(parent), lambda: self.keep("at", at))
+        given = {"type": "fork", "timeline": timeline, "submission": submission, "agent_name": agent_name}
+        key, *_ = self.all_of(lambda: self.key(given), lambda: self.text(parent), lambda: self.keep("at", at))
         start, begun = self.all_of(lambda: self.point(parent, at), lambda: self.begun(key, parent, at))
         if begun is not None:
             return self.forked(begun, False)
@@ -802,11 +802,11 @@ class TimelineModel(Model):
     def timelines(self) -> dict[str, Any]:
         """The DAG; the order of its names is free."""
         self.row("timeline.fork.11")
-        return {"timelines": AnyOrder([one.told() for one in self.lanes.values()], ("timeline",))}
+        return {"timelines": AnyOrder([lane.told() for lane in self.lanes.values()], ("timeline",))}
 
     def dump(self) -> dict[str, Any]:
         """Everything."""
-        messages = [one.told() | {"subject": one.subject, "hash": one.hash} for one in self.record]
+        messages = [message.told() | {"subject": message.subject, "hash": message.hash} for message in self.record]
         rows = ("timeline.log.08", "timeline.log.31")
         return {
             "messages": Cited(AnyOrder(messages, ("subject", "hash")), rows),
@@ -816,9 +816,7 @@ class TimelineModel(Model):
 
     def in_words(self) -> str:
         """The state, a line a thing."""
-        lines = [
-            f"{one.name!a} from {one.parent!a} at {one.at}: numbers up to {one.last[0]}" for one in self.lanes.values()
-        ]
-        lines += [f"  {one.number} {one.subject} {one.payload:.60}" for one in self.record[-20:]]
-        lines += [f"consumer {name!a}: {one.told()}" for name, one in self.consumers.items()]
+        lines = [f"{t.name!a} from {t.parent!a} at {t.at}: numbers up to {t.last[0]}" for t in self.lanes.values()]
+        lines += [f"  {message.number} {message.subject} {message.payload:.60}" for message in self.record[-20:]]
+        lines += [f"consumer {name!a}: {consumer.told()}" for name, consumer in self.consumers.items()]
         return "\n".join(lines)

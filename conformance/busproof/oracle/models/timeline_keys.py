@@ -99,12 +99,12 @@ def key_of(text: Any) -> dict[str, Any]:
     if len(tokens) != len(names):
         raise NoKey("subject")
     key: dict[str, Any] = {"type": type_}
-    for name, one in zip(names, tokens, strict=True):
-        key[name] = _read(one)
+    for name, written in zip(names, tokens, strict=True):
+        key[name] = _read(written)
         if name == "sequence":
-            if not (one.isascii() and one.isdigit()):
+            if not (written.isascii() and written.isdigit()):
                 raise NoKey("subject")
-            key[name] = int(one) if len(one) <= 16 else SEQUENCE.at(plus=1)
+            key[name] = int(written) if len(written) <= 16 else SEQUENCE.at(plus=1)
     try:
         checked_key(key)
     except NoKey as error:
@@ -117,7 +117,7 @@ def key_of(text: Any) -> dict[str, Any]:
 
 def in_lower_case(text: str) -> str:
     """A subject with the other digits that an escape may have."""
-    return re.sub(r"%[0-9A-F]{2}", lambda found: found[0].lower(), text)
+    return re.sub(r"%[0-9A-F]{2}", lambda escape: escape[0].lower(), text)
 
 
 def in_upper_case(text: Any) -> Any:
@@ -126,19 +126,19 @@ def in_upper_case(text: Any) -> Any:
         return text
     if re.search(r"%([0-9a-f]?)[A-F]", text):
         raise NoKey("subject")
-    return re.sub(r"%[0-9a-f]{2}", lambda found: found[0].upper(), text)
+    return re.sub(r"%[0-9a-f]{2}", lambda escape: escape[0].upper(), text)
 
 
-def _read(one: str) -> str:
+def _read(written: str) -> str:
     """The text that a token stands for; for a non-token, any text that is not written so."""
     try:
-        return bytes(_bytes(one)).decode()
+        return bytes(_bytes(written)).decode()
     except ValueError as error:
         raise NoKey("subject") from error
 
 
-def _bytes(one: str) -> Iterator[int]:
-    left = one.encode("utf-8", "surrogatepass")
+def _bytes(written: str) -> Iterator[int]:
+    left = written.encode("utf-8", "surrogatepass")
     while left:
         if left[:1] == b"%":
             yield int(left[1:3], 16)
@@ -157,11 +157,11 @@ def reply_key(key: dict[str, Any], nonce: str | None) -> dict[str, Any] | None:
     return {"type": type_, **{name: given[name] for name in dimensions(type_)}}
 
 
-def filter_subjects(one: dict[str, Any]) -> tuple[str, ...]:
+def filter_subjects(wanted: dict[str, Any]) -> tuple[str, ...]:
     """How a filter may be written: the open dimensions at its end as one `>`, or token by token."""
-    word, rest = VARIANTS[one["type"]]
-    tokens = [token(one[name]) if name in one else "*" for name in ("timeline", "submission")]
-    after = [token(one[name]) if name in one else "*" for name in rest]
+    word, rest = VARIANTS[wanted["type"]]
+    tokens = [token(wanted[name]) if name in wanted else "*" for name in ("timeline", "submission")]
+    after = [token(wanted[name]) if name in wanted else "*" for name in rest]
     in_full = ".".join(["vlinder", *tokens, word, *after])
     while after and after[-1] == "*":
         after.pop()
@@ -169,6 +169,6 @@ def filter_subjects(one: dict[str, Any]) -> tuple[str, ...]:
     return (in_short, in_full) if len(after) < len(rest) else (in_full,)
 
 
-def matches(one: dict[str, Any], key: dict[str, Any]) -> bool:
+def matches(wanted: dict[str, Any], key: dict[str, Any]) -> bool:
     """Does the key have the dimensions that the filter names?"""
-    return all(key.get(name) == value for name, value in one.items())
+    return all(key.get(name) == value for name, value in wanted.items())

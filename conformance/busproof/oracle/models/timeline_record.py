@@ -36,7 +36,7 @@ def is_json(value: Any, depth: int = 0) -> bool:
     """Can it be written as JSON that any reader takes?"""
     if isinstance(value, dict | list):
         members = [*value, *value.values()] if isinstance(value, dict) else value
-        return depth < LEVELS_MAX and all(is_json(one, depth + 1) for one in members)
+        return depth < LEVELS_MAX and all(is_json(member, depth + 1) for member in members)
     if isinstance(value, str):
         return not any("\ud800" <= char <= "\udfff" for char in value)
     return not isinstance(value, float) or math.isfinite(value)
@@ -137,7 +137,7 @@ class Message:
         if isinstance(self.hash, Free):
             return self.hash
         fields = [text if len(text) <= FIELD_SHOWN else f"{text[:FIELD_SHOWN]} …" for text in self.fields]
-        return Fits(f"{self.hash}, the hash of {fields}", lambda told: bool(told == self.hash))
+        return Fits(f"{self.hash}, the hash of {fields}", lambda seen: bool(seen == self.hash))
 
     @property
     def content(self) -> tuple[str, str | None]:
@@ -181,7 +181,7 @@ class DigestOf(Part):
         return differs(repr(self), actual, path, rows)
 
     def __repr__(self) -> str:
-        return hashlib.sha256("".join(plain(one.hash) or "" for one in self.messages).encode()).hexdigest()
+        return hashlib.sha256("".join(plain(message.hash) or "" for message in self.messages).encode()).hexdigest()
 
 
 @dataclass(eq=False)

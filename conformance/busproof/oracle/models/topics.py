@@ -84,7 +84,7 @@ class SomeName(Free):
 
 SOME_TEXT = Fits("a text for people", lambda value: type(value) is str and value != "")
 NO_MISMATCH = Cited(
-    Fits("no CONTENT_MISMATCH", lambda told: "CONTENT_MISMATCH" not in [one.get("code") for one in told or ()]),
+    Fits("no CONTENT_MISMATCH", lambda rows: "CONTENT_MISMATCH" not in [row.get("code") for row in rows or ()]),
     ("topics.log.80", "topics.log.63"),
 )
 
@@ -187,7 +187,7 @@ class Topic:
 
     def holds(self, message_id: str) -> bool:
         """Is it the id of a message on this topic?"""
-        return any(plain(one.message_id) == message_id for one in self.messages)
+        return any(plain(message.message_id) == message_id for message in self.messages)
 
     def told(self) -> dict[str, Any]:
         """In short."""
@@ -205,7 +205,7 @@ class Reading:
 
     def unread(self, topic: Topic, after: int) -> list[Message]:
         """The messages that it would receive, oldest first."""
-        return [one for one in topic.messages[after:] if self.include_self or one.sender != self.name]
+        return [message for message in topic.messages[after:] if self.include_self or message.sender != self.name]
 
 
 class TopicsModel(Model):
@@ -229,13 +229,13 @@ class TopicsModel(Model):
         """Later answers do not show who read or came first; of a claim, only whether it is the latest of its name."""
         topics = [
             {
-                **vars(one),
-                "cursors": sorted(one.cursors.items()),
-                "names": sorted((name, replace(held, claim=0)) for name, held in one.names.items()),
+                **vars(topic),
+                "cursors": sorted(topic.cursors.items()),
+                "names": sorted((name, replace(held, claim=0)) for name, held in topic.names.items()),
             }
-            for one in self.topics
+            for topic in self.topics
         ]
-        latest = {(plain(one.topic_id), name): held.claim for one in self.topics for name, held in one.names.items()}
+        latest = {(plain(t.topic_id), name): held.claim for t in self.topics for name, held in t.names.items()}
         joined = [
             (key, name, latest.get((key[1], name)) == claim, claim in self.sent_away)
             for key, (name, claim) in self.joined.items()
@@ -250,7 +250,7 @@ class TopicsModel(Model):
             return params
         given = {name: value for name, value in params.items() if value is not None}
         fields = CONTRACTS["topics"].methods[method].params.model_fields
-        required = {name for name, one in fields.items() if one.is_required()}
+        required = {name for name, member in fields.items() if member.is_required()}
         if not required <= given.keys() <= fields.keys():
             known = {name: value for name, value in given.items() if name in fields}
             self.row("topics.route.19")
@@ -338,7 +338,7 @@ class TopicsModel(Model):
 
     def open(self, options: dict[str, Any]) -> dict[str, Any]:
         """A server starts; it has joined nothing (lease.16)."""
-        self.joined = {key: one for key, one in self.joined.items() if key[0] != self.at}
+        self.joined = {key: reader for key, reader in self.joined.items() if key[0] != self.at}
         return {}
 
     def ping(self) -> dict[str, Any]:
@@ -357,11 +357,11 @@ class TopicsModel(Model):
 
     def found(self, topic_id: Any) -> Topic | None:
         """The topic of this id, if any."""
-        return next((one for one in self.topics if plain(one.topic_id) == topic_id), None)
+        return next((topic for topic in self.topics if plain(topic.topic_id) == topic_id), None)
 
     def newest(self, name: str, status: str) -> Topic | None:
         """The newest of that name and status."""
-        fitting = [one for one in self.topics if plain(one.name) == name and one.status == status]
+        fitting = [topic for topic in self.topics if plain(topic.name) == name and topic.status == status]
         return fitting[-1] if fitting else None
 
     def topic_create(self, name: Any = None, metadata: Any = None, mode: Any = "reuse") -> dict[str, Any]:
@@ -374,32 +374,32 @@ class TopicsModel(Model):
         self.row("topics.route.02" if mode == "reuse" else "topics.route.03")
         if mode == "reuse" and name is not None and self.newest(name, "closed"):
             self.row("topics.route.18")
-        found = self.newest(name, "open") if mode == "reuse" and name is not None else None
-        if found is None:
+        topic = self.newest(name, "open") if mode == "reuse" and name is not None else None
+        if topic is None:
             self.row("topics.route.01", "topics.log.37")
             now = self.born(Moment, "now")
             given = self.born(SomeName, "name") if name is None else name
-            found = Topic(self.born(ShortId, "topic"), given, now, metadata, now)
-            self.topics.append(found)
-        return found.told() | {"name": Cited(found.name, ("topics.route.01",))}
+            topic = Topic(self.born(ShortId, "topic"), given, now, metadata, now)
+            self.topics.append(topic)
+        return topic.told() | {"name": Cited(topic.name, ("topics.route.01",))}
 
     def topic_list(self, status: Any = "open") -> dict[str, Any]:
         """The newest first."""
         if status not in ("open", "closed", "all"):
             self.refuse("INVALID_ARGUMENT", "topics.route.19")
         self.row("topics.route.08", "topics.route.09")
-        return {"topics": [one.told() for one in reversed(self.topics) if status in ("all", one.status)]}
+        return {"topics": [topic.told() for topic in reversed(self.topics) if status in ("all", topic.status)]}
 
     def resolved(self, name: str, allow_closed: bool, row: str) -> Topic:
         """The newest open one; if allowed and none is open, the newest closed one."""
 
-        def found() -> Topic:
-            one = self.newest(name, "open")
-            if one is None and (allow_closed is True or (row == "topics.lease.06" and self.joins_closed())):
-                one = self.newest(name, "closed")
-            return one or self.refuse("TOPIC_NOT_FOUND", row)
+        def look_up() -> Topic:
+            newest = self.newest(name, "open")
+            if newest is None and (allow_closed is True or (row == "topics.lease.06" and self.joins_closed())):
+                newest = self.newest(name, "closed")
+            return newest or self.refuse("TOPIC_NOT_FOUND", row)
 
-        topic: Topic = self.all_of(lambda: self.text("name", name), *[found] * (type(name) is str))[1]
+        topic: Topic = self.all_of(lambda: self.text("name", name), *[look_up] * (type(name) is str))[1]
         return topic
 
     def joins_closed(self) -> bool:
@@ -636,9 +636,9 @@ class TopicsModel(Model):
         self.whole("ack_through", ack_through)
         if auto_advance:
             self.refuse("INVALID_ARGUMENT", "topics.cursor.21")
-        found = self.found(topic_id)
-        if type(outbox) is not str and found is not None:
-            most = len(found.messages) + (len(outbox) if type(outbox) is list else 1)
+        topic = self.found(topic_id)
+        if type(outbox) is not str and topic is not None:
+            most = len(topic.messages) + (len(outbox) if type(outbox) is list else 1)
             if ack_through > most and not (outbox and self.is_sent_all_the_same()):
                 self.refuse("INVALID_ARGUMENT", "topics.cursor.17", "topics.cursor.18")
 
@@ -663,25 +663,25 @@ class TopicsModel(Model):
         for item in items:
             key = item.get("client_message_id") if type(item) is dict else None
             keys = (key, key.strip()) if type(key) is str else (key,)
-            if all(self.known(topic, sender, one, []) is None for one in keys):
+            if all(self.known(topic, sender, form, []) is None for form in keys):
                 self.refuse("TOPIC_CLOSED", "topics.route.14")
 
     def received(self, topic: Topic, reading: Reading, at: int, now: Any) -> dict[str, Any]:
         """The unread messages from there on, and the cursor after them."""
-        found = reading.unread(topic, at)
-        shown, has_more = found[: reading.max_items], len(found) > reading.max_items
+        unread = reading.unread(topic, at)
+        shown, has_more = unread[: reading.max_items], len(unread) > reading.max_items
         self.row(
             "topics.cursor.03", "topics.cursor.05", "topics.cursor.08" if reading.include_self else "topics.cursor.07"
         )
         if reading.auto_advance:
             self.row("topics.cursor.11", "topics.cursor.13", "topics.cursor.10")
-            at = max(at, self.advanced(topic, shown, found[reading.max_items] if has_more else None))
+            at = max(at, self.advanced(topic, shown, unread[reading.max_items] if has_more else None))
         else:
             self.row("topics.cursor.14")
         topic.cursors[reading.name] = Cursor(at, now)
         return {
             "received": Cited(
-                [one.told() for one in shown], ("topics.cursor.03", "topics.cursor.05", "topics.cursor.07")
+                [message.told() for message in shown], ("topics.cursor.03", "topics.cursor.05", "topics.cursor.07")
             ),
             "received_count": Told(len(shown)),
             "has_more": Told(Cited(has_more, ("topics.cursor.54" if has_more else "topics.cursor.06",))),
@@ -769,8 +769,8 @@ class TopicsModel(Model):
             sent.append({"message": message.told(), "duplicate": Told(False)})
         if new:
             self.row("topics.log.40", "topics.log.43", "topics.log.44")
-        told = Cited(warnings, ("topics.log.63",)) if warnings else NO_MISMATCH if is_sure else ANYTHING
-        return sent, told, new
+        warned = Cited(warnings, ("topics.log.63",)) if warnings else NO_MISMATCH if is_sure else ANYTHING
+        return sent, warned, new
 
     def same_moment(self, now: Any) -> Any:
         """The moment of this call; on another bus a moment of its own."""
@@ -791,7 +791,7 @@ class TopicsModel(Model):
         if client_id is None:
             return None
         stored = [*topic.messages, *new]
-        return next((one for one in stored if (one.sender, one.client_message_id) == (sender, client_id)), None)
+        return next((old for old in stored if (old.sender, old.client_message_id) == (sender, client_id)), None)
 
     def is_taken_back(self, topic: Topic) -> bool:
         """Does a retry find its record on a closed topic (B7)?"""
@@ -823,7 +823,7 @@ class TopicsModel(Model):
             lambda: self.topic(topic_id, "topics.presence.10"),
         )
         self.row("topics.presence.01", "topics.presence.02", "topics.presence.03", "topics.presence.05")
-        peers = {name: (one.last_seq, one.synced_at) for name, one in topic.cursors.items()}
+        peers = {name: (cursor.last_seq, cursor.synced_at) for name, cursor in topic.cursors.items()}
         test = Peers(peers, window_seconds, limit)
         rows = ("topics.presence.02", "topics.presence.03", "topics.presence.08", "topics.presence.09")
         return {"peers": Cited(Fits(f"those of {peers} within {window_seconds} s, at most {limit}", test), rows)}
@@ -854,22 +854,22 @@ class TopicsModel(Model):
         has_parts = any(len(tokens(word)) > 1 for word in words)
         is_apart = has_parts and self.choice("the parts of a word", "side by side", "anywhere") == "anywhere"
         words = [part for word in words for part in tokens(word, str)] if is_apart else words
-        there = {(plain(topic.topic_id), one.seq): (topic, one) for topic in within for one in topic.messages}
-        found = {key: one for key, one in there.items() if holds(one[1].content_markdown, words)}
-        as_written = {key: one for key, one in found.items() if holds(one[1].content_markdown, words, str)}
-        if len(as_written) < len(found) and self.choice("words in another case", "are found", "may be") == "may be":
-            found = as_written  # on another bus
+        there = {(plain(topic.topic_id), m.seq): (topic, m) for topic in within for m in topic.messages}
+        hits = {key: pair for key, pair in there.items() if holds(pair[1].content_markdown, words)}
+        as_written = {key: pair for key, pair in hits.items() if holds(pair[1].content_markdown, words, str)}
+        if len(as_written) < len(hits) and self.choice("words in another case", "are found", "may be") == "may be":
+            hits = as_written  # on another bus
         if mode == "semantic":
             test = Results({}, limit, include_content, there)
         else:
             others = there if mode == "hybrid" else self.alike(there, query, words)
-            test = Results(found, limit, include_content, others)
+            test = Results(hits, limit, include_content, others)
         rows = ("topics.search.04", "topics.search.10", finds, "topics.search.19")
-        return {"results": Cited(Fits(f"results among {sorted(map(str, found))}", test), rows)}
+        return {"results": Cited(Fits(f"results among {sorted(map(str, hits))}", test), rows)}
 
     def alike(self, there: dict[Place, Any], query: str, words: list[str]) -> dict[Place, Any]:
         """Those that an index may find that takes no notice of marks. Letters of ASCII have none."""
-        bodies = {key: one.content_markdown for key, (_, one) in there.items()}
+        bodies = {key: message.content_markdown for key, (_, message) in there.items()}
         wide = [key for key, body in bodies.items() if not (query.isascii() and body.isascii())]
         return {key: there[key] for key in wide if holds(bodies[key], words, folded)}
 
@@ -886,7 +886,7 @@ class TopicsModel(Model):
         """A token, which its owner is told, or a word of a body. A text may escape, and shorten what is long."""
         if method == "topic_join" and f"reclaim_token={seen['reclaim_token']}" not in text:  # on another bus
             return Difference("text", "reclaim_token=TOKEN", f"{text:.300}", ("topics.lease.19",))
-        bodies = [one["content_markdown"] for one in seen["received"]] if method == "sync" else []
+        bodies = [row["content_markdown"] for row in seen["received"]] if method == "sync" else []
         if sum(map(len, bodies)) > SHORT_CHARS:
             return None
         words = [word for body in bodies for word in re.findall(r"[a-zA-Z0-9]+", body)]
@@ -900,20 +900,20 @@ class TopicsModel(Model):
     def tables(self) -> dict[str, Any]:
         """The rows of the seed's tables. Each part cites a row: a difference breaks its sentence, or none."""
         topics, cursors, names, messages, numbers = [], [], [], [], []
-        for one in self.topics:
-            made = {"name": one.name, "created_at": one.created_at, "topic_id": Cited(one.topic_id, ("topics.log.37",))}
-            kept = {"metadata": Cited(Json(one.metadata), ("topics.route.06",))}
-            closed = {"closed_at": one.closed_at, "close_reason": one.close_reason}
+        for t in self.topics:
+            made = {"name": t.name, "created_at": t.created_at, "topic_id": Cited(t.topic_id, ("topics.log.37",))}
+            kept = {"metadata": Cited(Json(t.metadata), ("topics.route.06",))}
+            closed = {"closed_at": t.closed_at, "close_reason": t.close_reason}
             closed = {name: Cited(value, ("topics.route.16",)) for name, value in closed.items()}
-            topics.append(made | kept | {"status": Cited(one.status, ("topics.route.13",))} | closed)
-            if one.messages:  # or it may have no row yet
-                numbers.append({"topic_id": one.topic_id, "next_seq": len(one.messages) + 1})
-            messages += [message.told() for message in one.messages]
-            for name, cursor in one.cursors.items():
-                cursors.append({"topic_id": plain(one.topic_id), "agent_name": name, "last_seq": cursor.last_seq})
-            for name, held in one.names.items():
+            topics.append(made | kept | {"status": Cited(t.status, ("topics.route.13",))} | closed)
+            if t.messages:  # or it may have no row yet
+                numbers.append({"topic_id": t.topic_id, "next_seq": len(t.messages) + 1})
+            messages += [message.told() for message in t.messages]
+            for name, cursor in t.cursors.items():
+                cursors.append({"topic_id": plain(t.topic_id), "agent_name": name, "last_seq": cursor.last_seq})
+            for name, held in t.names.items():
                 times = {"created_at": held.created_at, "last_claimed_at": held.claimed_at}
-                names.append({"topic_id": plain(one.topic_id), "agent_name": name, "reclaim_token": held.token} | times)
+                names.append({"topic_id": plain(t.topic_id), "agent_name": name, "reclaim_token": held.token} | times)
         return {
             "topics": Cited(topics, ("topics.route.01",)),
             "topic_seq": Cited(numbers, ("topics.log.44",)),
@@ -941,8 +941,8 @@ class TopicsModel(Model):
         """A message of another program, which knows the seed's tables and nothing else (log.11)."""
         topic = self.topic(topic_id)
         place = len(topic.messages) + 1
-        said = (sender, "message", None, content_markdown, None, client_message_id)
-        topic.messages.append(Message(message_id, topic.topic_id, place, *said, created_at))
+        columns = (sender, "message", None, content_markdown, None, client_message_id)
+        topic.messages.append(Message(message_id, topic.topic_id, place, *columns, created_at))
         return {}
 
     def stranger_joins(

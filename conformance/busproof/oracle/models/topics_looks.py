@@ -41,28 +41,28 @@ class Peers:
     def __init__(self, peers: Mapping[str, tuple[int, float | None]], window_s: float, limit: int) -> None:
         self.peers, self.window_s, self.limit = peers, window_s, limit
 
-    def __call__(self, told: Any) -> bool:
-        if type(told) is not list or not all(map(self.is_told_right, told)):
+    def __call__(self, peers: Any) -> bool:
+        if type(peers) is not list or not all(map(self.is_told_right, peers)):
             return False
-        names = [one["agent_name"] for one in told]
-        order = [-one["updated_at"] for one in told]
+        names = [peer["agent_name"] for peer in peers]
+        order = [-peer["updated_at"] for peer in peers]
         if len(set(names)) != len(names) or len(names) > self.limit or order != sorted(order):
             return False
-        now = min((one["updated_at"] + one["age_seconds"] for one in told), default=time.time())
-        if any(abs(max(0.0, now - one["updated_at"]) - one["age_seconds"]) > SLACK_S for one in told):
+        now = min((peer["updated_at"] + peer["age_seconds"] for peer in peers), default=time.time())
+        if any(abs(max(0.0, now - peer["updated_at"]) - peer["age_seconds"]) > SLACK_S for peer in peers):
             return False  # ages of several moments; of one in the future, the age is 0
         missing = [at for name, (_, at) in self.peers.items() if name not in names and at is not None]
         if len(names) == self.limit:
             return all(-at >= order[-1] for at in missing)
         return all(now - at >= self.window_s - SLACK_S for at in missing)
 
-    def is_told_right(self, one: dict[str, Any]) -> bool:
+    def is_told_right(self, peer: dict[str, Any]) -> bool:
         """A reader that was active within the window, with its cursor and its time."""
-        last_seq, at = self.peers.get(one["agent_name"], (None, 0.0))
+        last_seq, at = self.peers.get(peer["agent_name"], (None, 0.0))
         return bool(
-            one["last_seq"] == last_seq
-            and (at is None or abs(one["updated_at"] - at) < SLACK_S)
-            and 0 <= one["age_seconds"] <= self.window_s + SLACK_S
+            peer["last_seq"] == last_seq
+            and (at is None or abs(peer["updated_at"] - at) < SLACK_S)
+            and 0 <= peer["age_seconds"] <= self.window_s + SLACK_S
         )
 
 
@@ -77,20 +77,20 @@ class Results:
 
     def __init__(
         self,
-        found: Mapping[Place, tuple[Named, Said]],
+        sure: Mapping[Place, tuple[Named, Said]],
         limit: int,
         with_content: bool,
         others: Mapping[Place, tuple[Named, Said]] = MappingProxyType({}),
     ) -> None:
-        self.found, self.limit, self.with_content = found, limit, with_content
-        self.possible = {**others, **found}
+        self.sure, self.limit, self.with_content = sure, limit, with_content
+        self.possible = {**others, **sure}
 
     def __call__(self, results: Any) -> bool:
         if type(results) is not list or len(results) > self.limit or not all(map(self.is_told_right, results)):
             return False
-        ids, places = {one["message_id"] for one in results}, {(one["topic_id"], one["seq"]) for one in results}
+        ids, places = {row["message_id"] for row in results}, {(row["topic_id"], row["seq"]) for row in results}
         is_once = len(ids) == len(places) == len(results)
-        return is_once and (len(places) == self.limit or self.found.keys() <= places)
+        return is_once and (len(places) == self.limit or self.sure.keys() <= places)
 
     def is_told_right(self, result: dict[str, Any]) -> bool:
         """One of the messages that may be found, with its own fields."""

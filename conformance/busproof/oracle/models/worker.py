@@ -149,11 +149,11 @@ class WorkerModel(WorkerState):
         if message.get("type") is None:
             self.refuse("INVALID_ARGUMENT", "worker.log.12", "worker.log.15")
         to = message.get("to")
-        said = {name: self.optional(message.get(name)) for name in ("id", "correlation_id", "in_reply_to")}
+        ids = {name: self.optional(message.get(name)) for name in ("id", "correlation_id", "in_reply_to")}
         to, type_ = None if to is None else self.name(to), self.text(message["type"])
         text = self.json(message["payload"]) if "payload" in message else None
         ref = None if text is None or self.is_inline(text) else ref_of(text)
-        return Draft(to=to, type=type_, text=text, ref=ref, **said)
+        return Draft(to=to, type=type_, text=text, ref=ref, **ids)
 
     def is_inline(self, text: str) -> bool:
         """Does a payload stay in its row?"""
@@ -189,8 +189,8 @@ class WorkerModel(WorkerState):
             self.row("worker.blob.01", "worker.blob.02")
             self.blobs[draft.ref] = draft.text
             self.harm.pop(draft.ref, None)
-        said = (sender, draft.to, draft.type, draft.correlation_id, draft.in_reply_to, draft.text, draft.ref)
-        row = Row(seq, message_id, self.now_ms, *said)
+        columns = (sender, draft.to, draft.type, draft.correlation_id, draft.in_reply_to, draft.text, draft.ref)
+        row = Row(seq, message_id, self.now_ms, *columns)
         if "late_readers" not in self.features:  # on another bus
             row.known = frozenset(self.readers)
         if self.key is not None:
@@ -238,15 +238,15 @@ class WorkerModel(WorkerState):
     def takes_room(self, agent: str) -> int:
         """The number of messages before an agent that hold its senders back."""
         unread = self.unread(agent)
-        said = [row for row in unread if row.to_agent is not None]
-        if len(said) < len(unread) and self.choice("worker.limit.16: unread", "counts", "does not count") != "counts":
-            unread = said  # on another bus
+        direct = [row for row in unread if row.to_agent is not None]
+        if len(direct) < len(unread) and self.choice("worker.limit.16: unread", "counts", "does not count") != "counts":
+            unread = direct  # on another bus
         return len(unread) + len(self.again(agent))
 
     def is_same_message(self, old: Row, sender: str, draft: Draft) -> bool:
         """A retry says the same as the first time: numbers as they were written, members in any order."""
-        said = (draft.to, draft.type, draft.correlation_id, draft.in_reply_to)
-        if said != (old.to_agent, old.type, old.correlation_id, old.in_reply_to):
+        columns = (draft.to, draft.type, draft.correlation_id, draft.in_reply_to)
+        if columns != (old.to_agent, old.type, old.correlation_id, old.in_reply_to):
             return False
         if sender != old.from_agent and not self.may_be_anybodys(old):
             return False
@@ -398,8 +398,8 @@ class WorkerModel(WorkerState):
     @property
     def newest(self) -> float:
         """The highest seq of a message, archived or not."""
-        told = (row.number for row in [*self.archived[-1:], *self.log[-2:]] if row.number < math.inf)
-        return max(told, default=0)
+        numbers = (row.number for row in [*self.archived[-1:], *self.log[-2:]] if row.number < math.inf)
+        return max(numbers, default=0)
 
     def advance(self, agent: str, seq: int) -> None:
         """The cursor never goes back; its time is that of the last acknowledgement, or of the last that moved it."""
@@ -417,7 +417,7 @@ class WorkerModel(WorkerState):
         """Poll; then count, handle and acknowledge each. Another call may come in between any two of these."""
         if fail_ids != () and type(fail_ids) is not list:
             self.refuse("INVALID_ARGUMENT", "worker.limit.01")
-        failing = {self.text(one) for one in fail_ids}
+        failing = {self.text(fail_id) for fail_id in fail_ids}
         polled = self.poll(agent_id, limit)["messages"]
         handled: list[str] = []
         for message in polled:
@@ -460,12 +460,12 @@ class WorkerModel(WorkerState):
         """The agent's own, in seq order."""
         self.name(agent_id)
         self.row("worker.retry.08")
-        found = []
+        rows = []
         for row in self.log:
             if (agent_id, plain(row.seq)) in self.dead:
                 count, dead_at_ms = self.dead[agent_id, plain(row.seq)]
-                found.append({**self.delivered(row), "deliveries": Told(count), "dead_at_ms": Told(dead_at_ms)})
-        return {"messages": found}
+                rows.append({**self.delivered(row), "deliveries": Told(count), "dead_at_ms": Told(dead_at_ms)})
+        return {"messages": rows}
 
     def redrive(self, agent_id: Any, seq: Any) -> dict[str, Any]:
         """A dead letter comes again, in front, its deliveries forgotten."""
@@ -484,12 +484,12 @@ class WorkerModel(WorkerState):
 
     def poll_intervals(self, polls: Any) -> dict[str, Any]:
         """200 ms after messages, half as much again after each empty poll, at most 2 s."""
-        if type(polls) is not list or any(type(found) is not bool for found in polls):
+        if type(polls) is not list or any(type(poll) is not bool for poll in polls):
             self.refuse("INVALID_ARGUMENT", "worker.limit.01")
         self.row("worker.retry.04", "worker.retry.05", "worker.retry.06", "worker.retry.07")
         pauses, pause_ms = [], 200.0
-        for found in polls:
-            pause_ms = 200.0 if found else min(pause_ms * 1.5, 2000.0)
+        for had_messages in polls:
+            pause_ms = 200.0 if had_messages else min(pause_ms * 1.5, 2000.0)
             pauses.append(Json(pause_ms))
         return {"intervals_ms": pauses}
 
@@ -609,8 +609,8 @@ class WorkerModel(WorkerState):
         if agent_id in self.beats:
             self.row("worker.presence.10")
         shown = None if progress is None else Json(float(progress))
-        said = {"status": status, "current_task": current_task, "progress": shown}
-        self.beats[agent_id] = {"agent_id": agent_id, "ts_ms": self.now_ms, **said}
+        columns = {"status": status, "current_task": current_task, "progress": shown}
+        self.beats[agent_id] = {"agent_id": agent_id, "ts_ms": self.now_ms, **columns}
         return {}
 
     def liveness(self) -> dict[str, Any]:
@@ -632,8 +632,8 @@ class WorkerModel(WorkerState):
 
     def beat(self, row: dict[str, Any]) -> dict[str, Any]:
         """A heartbeat as it is shown; another program's number may not be one."""
-        told = row["progress"]
-        return row if told is None or type(told.value) is float else {**row, "progress": ANYTHING}
+        progress = row["progress"]
+        return row if progress is None or type(progress.value) is float else {**row, "progress": ANYTHING}
 
     def status(self, limit: Any = 100) -> dict[str, Any]:
         """The newest heartbeats and state changes in the log, the newest first."""
@@ -718,7 +718,7 @@ class WorkerModel(WorkerState):
             if self.either():  # on another bus
                 self.refuse("INVALID_ARGUMENT")
             return {"messages": ANY_MESSAGES}
-        found = []
+        rows = []
         is_archive_in = not self.archived or self.choice("worker.search.08", "found", "not found") == "found"
         searched = self.everything() if is_archive_in else self.log
         if self.deleted and self.counts_deleted():  # on another bus
@@ -730,14 +730,14 @@ class WorkerModel(WorkerState):
                 self.indexed[row] = tokens(row.type), words_of(text)
             columns = self.indexed[row]
             if any(words) and all(any(holds(column, word) for column in columns) for word in words):
-                found.append(row)
+                rows.append(row)
         if (
-            len(found) > limit
+            len(rows) > limit
             and self.choice("worker.search.06", "bounds the answer", "is passed over") != "bounds the answer"
         ):
-            limit = len(found)  # on another bus
-        shown = [self.delivered(row) for row in found[:limit]]
-        return {"messages": shown if len(found) > limit else AnyOrder(shown, ("seq",))}
+            limit = len(rows)  # on another bus
+        shown = [self.delivered(row) for row in rows[:limit]]
+        return {"messages": shown if len(rows) > limit else AnyOrder(shown, ("seq",))}
 
     def counts_deleted(self) -> bool:
         """Does a search still find messages that another program deleted?"""
@@ -821,7 +821,7 @@ class WorkerModel(WorkerState):
             "heartbeats": self.of_noun(
                 "presence",
                 Cited(
-                    AnyOrder([self.beat(one) for one in self.beats.values()], ("agent_id",)), ("worker.presence.01",)
+                    AnyOrder([self.beat(beat) for beat in self.beats.values()], ("agent_id",)), ("worker.presence.01",)
                 ),
             ),
             "dead_letters": self.told("dead_letter", Cited(AnyOrder(dead, ("agent_id", "seq")), ("worker.retry.08",))),

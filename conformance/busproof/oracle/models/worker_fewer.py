@@ -17,7 +17,7 @@ def fitted(method: str, params: dict[str, Any], readers: Sequence[str], features
     if "any_name" not in features:
         batch = params.get("messages")
         messages = [params.get("message"), *(batch if isinstance(batch, list) else ())]
-        names = [sender, *(one.get("to") for one in messages if isinstance(one, dict))]
+        names = [sender, *(message.get("to") for message in messages if isinstance(message, dict))]
         if any(isinstance(name, str) and not _PLAIN.fullmatch(name) for name in names):
             raise DoesNotApply("a name that the bus need not take")
     if method == "ack" and sender not in readers and "late_readers" not in features:
@@ -25,7 +25,7 @@ def fitted(method: str, params: dict[str, Any], readers: Sequence[str], features
     if "message" in params:
         return {**params, "message": _fitting(params["message"], sender, readers, features)}
     if isinstance(params.get("messages"), list):
-        return {**params, "messages": [_fitting(one, sender, readers, features) for one in params["messages"]]}
+        return {**params, "messages": [_fitting(message, sender, readers, features) for message in params["messages"]]}
     return params
 
 

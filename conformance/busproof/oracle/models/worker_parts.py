@@ -24,8 +24,8 @@ class Lines(Part):
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         """Line by line."""
-        found = differs(self.lines, actual, path, rows)
-        return found and replace(found, rows=self._broken_by(actual))
+        difference = differs(self.lines, actual, path, rows)
+        return difference and replace(difference, rows=self._broken_by(actual))
 
     def held(self, actual: Any) -> Iterator[str]:
         """Every sentence about a line, once there is one."""
@@ -59,7 +59,7 @@ class AtLeast(Part):
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         """Member by member."""
-        if isinstance(actual, dict) and same_json(self.value, {n: one for n, one in actual.items() if n in self.value}):
+        if isinstance(actual, dict) and same_json(self.value, {n: v for n, v in actual.items() if n in self.value}):
             return None
         return Difference(path, as_json(self.value), as_json(actual), rows)
 

@@ -168,7 +168,7 @@ class WorkerState(Values):
     def in_words(self) -> str:
         """The content of the store, one line for each thing."""
         log = [f"{plain(row.seq)} {row.from_agent}→{row.to_agent or 'all'} {row.type[:20]}" for row in self.log[-12:]]
-        said = {
+        parts = {
             "log": [f"({len(self.log)} messages)", *log] if self.log else [],
             "archived": [plain(row.seq) for row in self.archived[-12:]],
             "cursors": [f"{agent} at {seq}" for agent, (seq, _) in self.cursors.items()],
@@ -181,7 +181,7 @@ class WorkerState(Values):
             "harmed blobs": [f"{ref[:14]}… {harm}" for ref, harm in self.harm.items()],
             "sessions": [f"{at}: {vars(options)}" for at, options in self.sessions.items()],
         }
-        return "\n".join(f"  {name}: {', '.join(map(str, things))}" for name, things in said.items() if things)
+        return "\n".join(f"  {name}: {', '.join(map(str, things))}" for name, things in parts.items() if things)
 
     # -- the acts of the kit's own hand on the files
 
@@ -234,8 +234,8 @@ class WorkerState(Values):
         """Write a heartbeat of any content, by the seed's own statement."""
         self.row("worker.log.28")
         beat = {name: row.get(name) for name in ("agent_id", "ts_ms", "status", "current_task", "progress")}
-        told = beat["progress"]
-        self.beats[row["agent_id"]] = beat | {"progress": None if told is None else Json(told)}
+        progress = beat["progress"]
+        self.beats[row["agent_id"]] = beat | {"progress": None if progress is None else Json(progress)}
         return {}
 
     def burn(self, upto: int) -> dict[str, Any]:

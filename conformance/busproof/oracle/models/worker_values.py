@@ -95,7 +95,7 @@ def _compact(value: Any, *, escaped: bool = False) -> str:
 def _for_html(value: Any) -> str:
     """As Go writes it: a text that may stand in a page."""
     marks = "<>&\u2028\u2029"
-    return re.sub(f"[{marks}]", lambda found: f"\\u{ord(found[0]):04x}", _compact(value))
+    return re.sub(f"[{marks}]", lambda mark: f"\\u{ord(mark[0]):04x}", _compact(value))
 
 
 # Forms of one value, by the languages that write them so. A blob's name, and what is short, go by the bus's own.

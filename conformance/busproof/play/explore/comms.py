@@ -109,8 +109,8 @@ class CommsGenerator(Drawing):
         times = self.r.choice((300, 1001, 1100))
         to = self.r.choice((None, self.agents[0]))
         ttl_s = self.r.choice((10, 3600))
-        said = {**self._said("sender #", to), "ttl_seconds": ttl_s, "priority": 7, "correlation_id": "#"}
-        yield Step("many", 0, "send_message", said, times=times, tags=("more than 1,000",) if times > 1000 else ())
+        message = {**self._said("sender #", to), "ttl_seconds": ttl_s, "priority": 7, "correlation_id": "#"}
+        yield Step("many", 0, "send_message", message, times=times, tags=("more than 1,000",) if times > 1000 else ())
         yield Step("many", 1, "subscribe_to_channel", {"agent_id": self.agents[0], "channel_name": "c#"}, times=300)
         yield call(0, "get_subscribed_channels", agent_id=self.agents[0])
         for limit in (5, 1000, 5000):
@@ -272,8 +272,8 @@ class CommsGenerator(Drawing):
             return call("hand", "strangers_line", ("strangers' line",), line=line)
         if r.random() < 0.6:
             return call("hand", "strangers_text", ("strangers' line",), text=r.choice(LINES) + "\n")
-        said = self._said(r.choice(self.agents), r.choice(self.agents))
-        self.queue.insert(0, call(at, "send_message", **said))  # the next line stands on its own
+        message = self._said(r.choice(self.agents), r.choice(self.agents))
+        self.queue.insert(0, call(at, "send_message", **message))  # the next line stands on its own
         return call("hand", "strangers_text", ("strangers' line", "line without its end"), text=r.choice(LINES))
 
     def _harm_artifact(self, at: int) -> Step:
@@ -281,7 +281,7 @@ class CommsGenerator(Drawing):
         r = self.r
         path = r.choice(sorted(self.model.artifacts))
         agent, task, name = path.split("/")[2:]
-        reads = [call(one, "read_artifact", artifact_path=path) for one in (0, 1)]
+        reads = [call(process, "read_artifact", artifact_path=path) for process in (0, 1)]
         writes = call(at, "write_artifact", agent_id=agent, task_id=task, content=1, name=name)
         self.queue += r.choice((reads, reads[:1], [writes], [*reads, writes, reads[0]]))
         kind = r.random()
@@ -391,11 +391,11 @@ class CommsGenerator(Drawing):
     def _answered(self) -> Step:
         """A request whose answer comes after another request's answer. No other message may lie before the answerer."""
         self.serial += 1
-        said = self._said(self.r.choice(self.agents), f"answerer {self.serial}", "context.query", {"query": "q"})
-        asks = call(0, "request", **said, **self._way(), timeout_seconds=8)
+        message = self._said(self.r.choice(self.agents), f"answerer {self.serial}", "context.query", {"query": "q"})
+        asks = call(0, "request", **message, **self._way(), timeout_seconds=8)
         ids = [str(uuid.UUID(int=self.r.getrandbits(128), version=4)) for _ in range(2)]
         at = text_of(self.now_ms * 1000)
-        answers = call("hand", "stranger_answers", agent_id=said["to_agent"], ids=ids, at=at)
+        answers = call("hand", "stranger_answers", agent_id=message["to_agent"], ids=ids, at=at)
         return Step("wait", calls=[asks, answers], tags=("wait", "answered request"))
 
     # -- calls
@@ -432,8 +432,8 @@ class CommsGenerator(Drawing):
             "blob": (self._artifact,),
             "ids": (self._retry, self._further),
         }.get(theme, ())
-        for one in liked:
-            weights[one] *= 4
+        for draw in liked:
+            weights[draw] *= 4
         return r.choices(list(weights), list(weights.values()))[0]()
 
     def _payload(self) -> dict[str, Any]:
@@ -471,12 +471,12 @@ class CommsGenerator(Drawing):
         return {"channel": r.choice(self.channels), "priority": r.randint(1, 10)} if r.random() < 0.4 else {}
 
     def _said(self, sender: str, to: str | None, kind: str = "note", payload: Any = None) -> dict[str, Any]:
-        said: dict[str, Any] = {
+        message: dict[str, Any] = {
             "from_agent": sender,
             "message_type": kind,
             "payload": {} if payload is None else payload,
         }
-        return said if to is None else {**said, "to_agent": to}
+        return message if to is None else {**message, "to_agent": to}
 
     def _send(self) -> Drawn:
         """A new message."""
@@ -484,31 +484,31 @@ class CommsGenerator(Drawing):
         sender = self.agents[0] if self.theme == "rate" and r.random() < 0.8 else r.choice(self.agents)
         to = None if r.random() < (0.7 if self.theme == "broadcast" else 0.25) else r.choice(self.agents)
         self._tag("broadcast") if to is None else self._tag("to oneself") if to == sender else None
-        said = self._said(sender, to, "note" if r.random() < 0.8 else r.choice(TYPES), self._payload())
+        message = self._said(sender, to, "note" if r.random() < 0.8 else r.choice(TYPES), self._payload())
         if r.random() < 0.12:
-            said["message_type"], said["payload"] = self._standard()
+            message["message_type"], message["payload"] = self._standard()
         if r.random() < 0.45:
-            said["channel"] = r.choice(self.channels)
-            if said["channel"] == "urgent":
+            message["channel"] = r.choice(self.channels)
+            if message["channel"] == "urgent":
                 self._tag("urgent")
         if r.random() < 0.4:
-            said["priority"] = priority = r.choice((*range(1, 11), 10, *((0, 11) if r.random() < 0.1 else ())))
+            message["priority"] = priority = r.choice((*range(1, 11), 10, *((0, 11) if r.random() < 0.1 else ())))
             if priority in (0, 1, 10, 11):
                 self._tag(f"priority {priority}")
         if r.random() < (0.6 if self.theme == "expiry" else 0.15):
-            said["ttl_seconds"] = r.choice((None, *TTLS_S))
-            self._tag({None: "no expiry", 0: "ttl 0"}.get(said["ttl_seconds"], "own ttl"))
+            message["ttl_seconds"] = r.choice((None, *TTLS_S))
+            self._tag({None: "no expiry", 0: "ttl 0"}.get(message["ttl_seconds"], "own ttl"))
         if r.random() < 0.2:
-            said["correlation_id"] = r.choice(LINKS)
+            message["correlation_id"] = r.choice(LINKS)
         if r.random() < (0.6 if self.theme == "ids" else 0.15):
-            said["message_id"] = self._tag("given id", r.choice(self.ids))
+            message["message_id"] = self._tag("given id", r.choice(self.ids))
             if r.random() < 0.2:
-                said["message_id"] = self._tag("id in upper case", said["message_id"].upper())
+                message["message_id"] = self._tag("id in upper case", message["message_id"].upper())
         if any(m.at_us == self.now_ms * 1000 for m in self.model.messages):
             self._tag("tie")
         if self.model.buckets.get(sender, (1, 0))[0] < 1:
             self._tag("empty bucket")
-        return "send_message", said
+        return "send_message", message
 
     def _standard(self) -> tuple[str, dict[str, Any]]:
         r, samples = (
@@ -535,7 +535,7 @@ class CommsGenerator(Drawing):
     def _retry(self) -> Drawn:
         """An earlier message, to the letter or with one thing changed."""
         r, old = self.r, self.r.choice(self.model.sent[-8:])
-        said = self._as_said(old)
+        message = self._as_said(old)
         self._tag("retry")
         if isinstance(old.id, Free):
             self._tag("id of the bus")
@@ -551,7 +551,7 @@ class CommsGenerator(Drawing):
             self._tag("retry after the vote")
         change = r.random()
         if change < 0.2:
-            said["payload"] = self._tag("retry with another payload", {**said["payload"], "n": r.choice(ALIKE)})
+            message["payload"] = self._tag("retry with another payload", {**message["payload"], "n": r.choice(ALIKE)})
         elif change < 0.45:
             self._tag("retry with another field")
             name, value = r.choice(
@@ -564,13 +564,13 @@ class CommsGenerator(Drawing):
                     ("correlation_id", r.choice((None, "req-002"))),
                 )
             )
-            said[name] = value
+            message[name] = value
         elif change < 0.55:
-            said["ttl_seconds"] = r.choice((None, 5))
-        return "send_message", said
+            message["ttl_seconds"] = r.choice((None, 5))
+        return "send_message", message
 
     def _as_said(self, old: Message) -> dict[str, Any]:
-        said = {
+        message = {
             "from_agent": old.sender,
             "to_agent": old.to,
             "message_type": old.type,
@@ -579,7 +579,7 @@ class CommsGenerator(Drawing):
             "priority": old.priority,
             "correlation_id": old.correlation_id,
         }
-        return {**{name: value for name, value in said.items() if value is not None}, "message_id": old.id}
+        return {**{name: value for name, value in message.items() if value is not None}, "message_id": old.id}
 
     def _further(self) -> Drawn:
         """One message, one step further on its way to the end."""
@@ -736,7 +736,7 @@ class CommsGenerator(Drawing):
             if living and letter.message.expires_us is not None and self.r.random() < 0.4:
                 at_ms = min(letter.message.expires_us // 1000, 2**43)
                 self.queue += [call(0, "redrive", ("redrive of an expired broadcast",), id=letter.id)]
-                self.queue += [call(1, "receive_messages", agent_id=one, channels=self.channels) for one in self.agents]
+                self.queue += [call(1, "receive_messages", agent_id=who, channels=self.channels) for who in self.agents]
                 return "", {"now_ms": at_ms}
         if self.r.random() < 0.25:
             self.queue.append(call(0, "redrive", ("redrive twice",), id=letter.id))
@@ -777,11 +777,11 @@ class CommsGenerator(Drawing):
             elsewhere = text_of(moved_us + r.choice((1, 60)) * 1_000_000).replace("Z", "+02:00")
             at = r.choice((at, at, at.replace("Z", "+00:00"), elsewhere, elsewhere, at.split(".")[0], "soon"))
             to = self._tag("directed vote", r.choice(self.agents)) if r.random() < 0.25 else None
-            said = self._said(who, to, "vote.initiate", {"topic": "t", "options": options, "deadline": at})
-            said |= {**self._way(), **({"ttl_seconds": r.choice((None, 1, 60))} if r.random() < 0.3 else {})}
+            message = self._said(who, to, "vote.initiate", {"topic": "t", "options": options, "deadline": at})
+            message |= {**self._way(), **({"ttl_seconds": r.choice((None, 1, 60))} if r.random() < 0.3 else {})}
             if r.random() < 0.25:
-                said["message_id"] = self._tag("id in upper case", r.choice(self.ids).upper())
-            return "send_message", said
+                message["message_id"] = self._tag("id in upper case", r.choice(self.ids).upper())
+            return "send_message", message
         vote = r.choice(votes)
         if kind < 0.4:
             if len(vote.casts) > 1 and len(set(vote.casts.values())) > 1:
@@ -939,15 +939,15 @@ class CommsGenerator(Drawing):
             return method, {"message": self._candidate()}
         elif method == "request":
             self._tag("unanswered request")
-            said = self._said(r.choice(self.agents), r.choice(self.agents), "context.query", {"query": "q"})
-            return method, {**said, **self._way(), "timeout_seconds": 0}
+            message = self._said(r.choice(self.agents), r.choice(self.agents), "context.query", {"query": "q"})
+            return method, {**message, **self._way(), "timeout_seconds": 0}
         elif method == "send_with_retry":
             self._tag("patience")
-            said = self._said(self.agents[0], r.choice(self.agents))
+            message = self._said(self.agents[0], r.choice(self.agents))
             if r.random() < 0.6:
                 sends, any_said = r.choice((self._send, self._retry if self.model.sent else self._send, self._vote))()
-                said = self._tag("any send, with patience", any_said) if sends == "send_message" else said
-            return method, {**said, "max_attempts": r.choice((1, 2, 3, 3)), "base_delay": r.choice((0, 0.001, 0.05))}
+                message = self._tag("any send, with patience", any_said) if sends == "send_message" else message
+            return method, {**message, "max_attempts": r.choice((1, 2, 3, 3)), "base_delay": r.choice((0, 0.001, 0.05))}
         return method, {}
 
     def _breaker(self) -> dict[str, Any]:

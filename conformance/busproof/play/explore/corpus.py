@@ -173,63 +173,63 @@ def replay(
 
     The choices are learnt on the way (or known), and followed.
     """
-    found = Replay(dialects=dict(dialects or {}))
-    told: set[str] = set()
+    tally = Replay(dialects=dict(dialects or {}))
+    rows: set[str] = set()
     unexplained: set[Form] = set()
     in_vain = 0
     for number, (name, steps) in enumerate(sorted(corpus.items(), key=_length), 1):
         try:
-            program = play(fleet, specification, steps, found.dialects, unexplained=unexplained)
+            program = play(fleet, specification, steps, tally.dialects, unexplained=unexplained)
             if program.mismatch is not None and not fleet.tied and tied(fleet):
-                program = play(fleet, specification, steps, found.dialects, unexplained=unexplained)
-            program = certain(fleet, specification, program, found.dialects)
-            if program.mismatch is not None and found.learnt:
-                program = _revised(fleet, specification, program, steps, found)
+                program = play(fleet, specification, steps, tally.dialects, unexplained=unexplained)
+            program = certain(fleet, specification, program, tally.dialects)
+            if program.mismatch is not None and tally.learnt:
+                program = _revised(fleet, specification, program, steps, tally)
         except BudgetSpent:
-            found.is_cut = True
+            tally.is_cut = True
             break
-        found.learnt |= dict.fromkeys(program.learnt, (name, program))
-        found.calls += program.seen.calls
-        found.left_out += program.seen.left_out
-        found.rows.update(program.seen.rows)
+        tally.learnt |= dict.fromkeys(program.learnt, (name, program))
+        tally.calls += program.seen.calls
+        tally.left_out += program.seen.left_out
+        tally.rows.update(program.seen.rows)
         if program.mismatch is not None:
-            found.broken[name] = program
-            in_vain = in_vain + 1 if told.issuperset(program.mismatch.rows) else 0
-            told.update(program.mismatch.rows)
+            tally.broken[name] = program
+            in_vain = in_vain + 1 if rows.issuperset(program.mismatch.rows) else 0
+            rows.update(program.mismatch.rows)
             if not program.mismatch.contradicts:
                 unexplained.add(program.mismatch.form)
         if in_vain >= ENOUGH:
-            found.not_played = len(corpus) - number
+            tally.not_played = len(corpus) - number
             break
-    return found
+    return tally
 
 
 def _length(script: tuple[str, list[Step]]) -> int:
     return sum(1 + step.times * len(step.calls) for step in script[1])
 
 
-def _revised(fleet: Fleet, specification: Specification, program: Program, steps: list[Step], found: Replay) -> Program:
+def _revised(fleet: Fleet, specification: Specification, program: Program, steps: list[Step], tally: Replay) -> Program:
     """Does it contradict a choice that another script taught?
 
     Then other choices may explain both, and are followed from now on. Or the bus has no dialect, but two minds, and the
     excused mismatch counts. One that does not come again was only a stumble, and says nothing of its choices.
     """
     assert program.mismatch is not None
-    name, learnt = program.mismatch.contradicts, found.learnt
-    if name not in learnt or _far(play(fleet, specification, steps, dict(found.dialects))) > _far(program):
+    name, learnt = program.mismatch.contradicts, tally.learnt
+    if name not in learnt or _far(play(fleet, specification, steps, dict(tally.dialects))) > _far(program):
         return program
     script, excused = learnt.pop(name)
-    others = {other: option for other, option in found.dialects.items() if other != name}
+    others = {other: option for other, option in tally.dialects.items() if other != name}
     again = play(fleet, specification, steps, others)
     is_farther = _far(again) > _far(program)
     once_more = play(fleet, specification, excused.steps, others)
     if is_farther and _far(once_more) >= _far(excused):
-        found.dialects = others
+        tally.dialects = others
         learnt |= dict.fromkeys(once_more.learnt, (script, once_more))  # perhaps the same choice
         return again
-    del found.dialects[name]
+    del tally.dialects[name]
     excused.mismatch = excused.learnt.pop(name)
-    found.broken[script] = excused
+    tally.broken[script] = excused
     return again if is_farther else program
 
 
@@ -263,25 +263,25 @@ class Broken:
     events: tuple[dict[str, Any], ...] = ()  # the last calls, to be drawn
 
 
-def broken_rows(system: str, found: Replay, bus: str = "") -> dict[str, Broken]:
+def broken_rows(system: str, tally: Replay, bus: str = "") -> dict[str, Broken]:
     """Each row that a script broke, by the shortest that did, or that is a dialect."""
     rows = catalogue(system)
     broken: dict[str, Broken] = {}
-    for name, option in found.dialects.items():
+    for name, option in tally.dialects.items():
         if (row := name.partition(":")[0]) in rows:
             why, events = f"the bus chose otherwise: {name}: {option}", tuple[dict[str, Any], ...]()
-            if name in found.learnt:
-                script, program = found.learnt[name]
+            if name in tally.learnt:
+                script, program = tally.learnt[name]
                 why += f"\n{_seen_again(system, script, program, program.learnt[name], bus)}"
                 events = events_of(program, program.learnt[name])
             broken[row] = Broken(why, events=events)
-    for script, program in sorted(found.broken.items(), key=lambda one: len(one[1].steps)):
+    for script, program in sorted(tally.broken.items(), key=lambda pair: len(pair[1].steps)):
         mismatch = program.mismatch
         assert mismatch is not None
         why, events = _seen_again(system, script, program, mismatch, bus), events_of(program, mismatch)
         for row in mismatch.rows:
             if row in rows and row not in broken:
-                broken[row] = Broken(why, mismatch.cause, len(program.steps), found.rows[row], events)
+                broken[row] = Broken(why, mismatch.cause, len(program.steps), tally.rows[row], events)
     return broken
 
 
@@ -289,12 +289,12 @@ def _seen_again(system: str, script: str, program: Program, mismatch: Mismatch, 
     """Both answers, the steps before, and how to see them again."""
     again = f"busproof explore {system} --script {shlex.quote(script)}" + (f" --bus {shlex.quote(bus)}" if bus else "")
     before = _before(program, mismatch)
-    refused = {one.step: one.seen.code for one in program.called if isinstance(one.seen, Refusal)}
+    refused = {called.step: called.seen.code for called in program.called if isinstance(called.seen, Refusal)}
     led = [f"  {_cut(one_line(to_line(step)))}{_ends(step, refused)}" for step in before[-STEPS_SHOWN:]]
-    told = [mismatch.told(), f"before it, the last {len(led)} of {len(before)} steps:", *led]
+    lines = [mismatch.told(), f"before it, the last {len(led)} of {len(before)} steps:", *led]
     # It contradicts the answers to other scripts of the corpus, so it is no choice of the bus; alone it would be one.
     where = f"script {script}, beside others," if mismatch.contradicts else f"script {script}"
-    return "\n".join([*told, f"{where} of the corpus; play it again: {again}"])
+    return "\n".join([*lines, f"{where} of the corpus; play it again: {again}"])
 
 
 def _before(program: Program, mismatch: Mismatch) -> list[Step]:
@@ -305,14 +305,14 @@ def _before(program: Program, mismatch: Mismatch) -> list[Step]:
     places = [n for n, step in enumerate(program.steps) if step.name and named.startswith(f"{step.name}.")]
     place = max(places, key=lambda n: len(program.steps[n].name), default=len(program.steps) - 1)
     step = program.steps[place]
-    told = {(one.step, one.method) for one in mismatch.called}
-    is_told = all((one.name, one.method or one.do) in told for one in step.calls or [step])
+    calls = {(called.step, called.method) for called in mismatch.called}
+    is_told = all((part.name, part.method or part.do) in calls for part in step.calls or [step])
     return program.steps[: place + (not is_told)]
 
 
 def _ends(step: Step, refused: dict[str, str]) -> str:
     """Which calls of a step were refused: they may have changed nothing."""
-    codes = [one_line(refused[one.name]) for one in step.calls or [step] if one.name in refused]
+    codes = [one_line(refused[part.name]) for part in step.calls or [step] if part.name in refused]
     return f"  → refused, {', '.join(codes)}" if codes else ""
 
 
@@ -352,18 +352,18 @@ def cited(specification: Specification | None) -> set[str]:
 
 def files_of(specification: Specification) -> list[str]:
     """The model's own files, without the base of all models."""
-    classes = [one for one in specification.model.__mro__ if one.__module__.startswith("busproof.oracle.models.")]
-    return [str(inspect.getsourcefile(one)) for one in classes if one is not Model]
+    classes = [base for base in specification.model.__mro__ if base.__module__.startswith("busproof.oracle.models.")]
+    return [str(inspect.getsourcefile(base)) for base in classes if base is not Model]
 
 
 def digest(specification: Specification, folder: Path = FOLDER) -> str:
     """A digest of the model's files and the scripts: figures with another digest are out of date."""
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     for name in sorted(files_of(specification)):
-        found.update(Path(name).read_bytes())
+        hasher.update(Path(name).read_bytes())
     for name, steps in scripts(specification.system, folder).items():
-        found.update("\n".join([name, *map(to_line, steps)]).encode())
-    return found.hexdigest()[:16]
+        hasher.update("\n".join([name, *map(to_line, steps)]).encode())
+    return hasher.hexdigest()[:16]
 
 
 @contextlib.contextmanager
@@ -385,31 +385,31 @@ Play = Callable[[], Program]
 
 def reached(specification: Specification, programs: Iterable[tuple[str, Play]]) -> Reached:
     """Play scripts (programs are taken as they were played) under a coverage tool, and say what they reach."""
-    found = Reached({}, [], 0, set(), set(), set(), set(), set(), {})
+    reach = Reached({}, [], 0, set(), set(), set(), set(), set(), {})
     with _measured(specification) as cover:
-        for name, one in programs:
+        for name, playing in programs:
             cover.switch_context(name)
-            program = one()
-            found.tags[name] = items_of(program)
-            found.edges |= program.seen.tags
-            found.pairs |= program.seen.pairs
-            found.meetings |= program.seen.meetings
-            found.recalls |= program.seen.recalls
-            found.undecided += program.seen.undecided
-            found.rows |= program.seen.rows
+            program = playing()
+            reach.tags[name] = items_of(program)
+            reach.edges |= program.seen.tags
+            reach.pairs |= program.seen.pairs
+            reach.meetings |= program.seen.meetings
+            reach.recalls |= program.seen.recalls
+            reach.undecided += program.seen.undecided
+            reach.rows |= program.seen.rows
         cover.switch_context("")
     data = cover.get_data()
-    for name in found.tags:
+    for name in reach.tags:
         data.set_query_context(name)
-        found.arcs[name] = {(file, *arc) for file in files_of(specification) for arc in data.arcs(file) or ()}
+        reach.arcs[name] = {(file, *arc) for file in files_of(specification) for arc in data.arcs(file) or ()}
     data.set_query_contexts(None)
     with tempfile.TemporaryDirectory() as folder:
         cover.json_report(outfile=f"{folder}/coverage.json")
-        told = json.loads(Path(folder, "coverage.json").read_text(encoding="utf-8"))["files"]
-    for name, summary in told.items():
-        found.missing += [f"{Path(name).name}:{start}→{end}" for start, end in summary["missing_branches"]]
-        found.arcs_all += summary["summary"]["num_branches"]
-    return found
+        files = json.loads(Path(folder, "coverage.json").read_text(encoding="utf-8"))["files"]
+    for name, summary in files.items():
+        reach.missing += [f"{Path(name).name}:{start}→{end}" for start, end in summary["missing_branches"]]
+        reach.arcs_all += summary["summary"]["num_branches"]
+    return reach
 
 
 def items_of(program: Program) -> set[tuple[str, ...]]:
@@ -431,17 +431,17 @@ def pairs_possible(specification: Specification) -> set[tuple[str, str]]:
 
 
 def pairs_reached(pairs: Iterable[tuple[str, ...]]) -> set[tuple[str, str]]:
-    """Pairs of methods, with any outcome."""
+    """Pairs of methods, with any tally."""
     return {(before.partition(":")[0], after.partition(":")[0]) for kind, before, after in pairs if kind == "store"}
 
 
-def chosen(found: Reached, kept: Collection[str] = (), at_most: int | None = None) -> list[str]:
+def chosen(reach: Reached, kept: Collection[str] = (), at_most: int | None = None) -> list[str]:
     """A small set of scripts that, with those kept, reaches as much as all: each covers the most of the rest."""
-    wants = {name: {("arc", *map(str, arc)) for arc in found.arcs[name]} | found.tags[name] for name in found.arcs}
+    wants = {name: {("arc", *map(str, arc)) for arc in reach.arcs[name]} | reach.tags[name] for name in reach.arcs}
     picked: list[str] = []
     left = set().union(*wants.values()) - set().union(*(wants.pop(name) for name in kept))
     while left and wants and (at_most is None or len(picked) < at_most):
-        name = max(wants, key=lambda one: len(wants[one] & left))
+        name = max(wants, key=lambda script: len(wants[script] & left))
         if not wants[name] & left:
             break
         picked.append(name)

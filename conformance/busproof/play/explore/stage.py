@@ -130,7 +130,7 @@ class Mismatch(Exception):
     @property
     def kind(self) -> tuple[str, ...]:
         """The identity of a mismatch: the calls, and where they differ."""
-        return (*sorted(one.method for one in self.called), self.difference.path.partition("[")[0])
+        return (*sorted(called.method for called in self.called), self.difference.path.partition("[")[0])
 
     @property
     def form(self) -> Form:
@@ -140,23 +140,23 @@ class Mismatch(Exception):
     @property
     def cause(self) -> str:
         """The difference without its values. One that is a refusal may come from anything that many calls have."""
-        refused = next((one.seen for one in self.called if isinstance(one.seen, Refusal)), None)
+        refused = next((called.seen for called in self.called if isinstance(called.seen, Refusal)), None)
         if refused is not None:
             return _form(str(refused))
         differs = self.difference
         forms = f"{_form(differs.path)}: {_form(differs.expected)}, not {_form(differs.actual)}"
-        return f"{' '.join(sorted(one.method for one in self.called))} {forms}"
+        return f"{' '.join(sorted(called.method for called in self.called))} {forms}"
 
     def told(self) -> str:
         """The end of a call without an answer; where they differ; then both answers, for a reader."""
-        lost = [one.seen.message for one in self.called if isinstance(one.seen, Refusal) and one.seen.code == LOST]
+        lost = [c.seen.message for c in self.called if isinstance(c.seen, Refusal) and c.seen.code == LOST]
         lines = [*map(one_line, lost), one_line(self.difference)]
-        for one, expected in itertools.zip_longest(self.called, self.expected, fillvalue=""):
-            assert isinstance(one, Called)
+        for c, expected in itertools.zip_longest(self.called, self.expected, fillvalue=""):
+            assert isinstance(c, Called)
             lines += [
-                f"process {one.at}: {one.method} {one_line(as_json(shortened(one.params))):.2000} at {one.now_ms} ms",
+                f"process {c.at}: {c.method} {one_line(as_json(shortened(c.params))):.2000} at {c.now_ms} ms",
                 f"  model: {one_line(expected)}",
-                f"  bus:   {one_line(as_json(shortened(one.seen))):.900}",
+                f"  bus:   {one_line(as_json(shortened(c.seen))):.900}",
             ]
         return "\n".join(lines)
 
@@ -259,7 +259,7 @@ class Stage:
         self.seen.tags.update(step.tags)
 
     def _leave_out(self, step: Step) -> None:
-        self.seen.left_out.update(one.method or one.do for one in step.calls or [step])
+        self.seen.left_out.update(part.method or part.do for part in step.calls or [step])
 
     # -- the kinds of steps
 
@@ -310,18 +310,18 @@ class Stage:
     def _do_many(self, step: Step) -> None:
         """The same call so many times, "#" in its texts being the number; or the same calls, one after the other."""
         for n in range(step.times):
-            for number, one in enumerate(step.calls or [step]):
+            for number, part in enumerate(step.calls or [step]):
                 name = f"{step.name}.{n}.{number}" if step.calls else f"{step.name}.{n}"
-                self._do_call(Step("call", one.at, one.method, numbered(one.params, n), name))
+                self._do_call(Step("call", part.at, part.method, numbered(part.params, n), name))
 
     def _do_race(self, step: Step) -> None:
-        calls = [self._prepared(one) for one in step.calls]
-        inside = [one for one in calls if one is not None and one.at == "hand"]
-        racing = [one for one in calls if one is not None and one.at != "hand"]
+        calls = [self._prepared(part) for part in step.calls]
+        inside = [called for called in calls if called is not None and called.at == "hand"]
+        racing = [called for called in calls if called is not None and called.at != "hand"]
         if (
             None in calls
             or not racing
-            or len({one.at for one in racing}) < len(racing)
+            or len({called.at for called in racing}) < len(racing)
             or "sqlite" not in self.features
         ):
             self._leave_out(step)
@@ -332,7 +332,7 @@ class Stage:
         self._look(step)  # earlier faults are not blamed on the race
         self.hand.hold()
         try:
-            threads = [self._sent_off(one) for one in racing]
+            threads = [self._sent_off(called) for called in racing]
             self._until_at_the_lock(racing)
             inside = self._done(inside)
         finally:
@@ -345,13 +345,13 @@ class Stage:
     def _done(self, calls: list[Called]) -> list[Called]:
         """Make calls while others are in the air; those that could be made. The others are judged in any case."""
         done = []
-        for one in calls:
+        for called in calls:
             try:
-                one.seen = self._send(one)
+                called.seen = self._send(called)
             except Unresolved:
-                self.seen.left_out[one.method] += 1
+                self.seen.left_out[called.method] += 1
             else:
-                done.append(one)
+                done.append(called)
         return done
 
     def _until_at_the_lock(self, racing: list[Called]) -> None:
@@ -360,21 +360,21 @@ class Stage:
         if not asleep.PROC.exists():
             return
         processes = [asleep.OURS]
-        for one in racing:
-            assert isinstance(one.at, int)
-            door = self._doors.get(one.at)  # None if it has died by now
-            if door is not None and one.at not in self._processes:
-                self._processes[one.at] = door.processes()
-            processes += self._processes.get(one.at, [])
+        for called in racing:
+            assert isinstance(called.at, int)
+            door = self._doors.get(called.at)  # None if it has died by now
+            if door is not None and called.at not in self._processes:
+                self._processes[called.at] = door.processes()
+            processes += self._processes.get(called.at, [])
         asleep.come_to_rest(processes, time.monotonic() + AT_LOCK_S_MAX, looks_min=1)
 
     def _do_wait(self, step: Step) -> None:
         """The first call waits for something; the others, of another process or the hand's, bring it or do not."""
-        waiting, *others = [self._prepared(one) for one in step.calls]
-        if waiting is None or None in others or any(one and one.at == waiting.at for one in others):
+        waiting, *others = [self._prepared(part) for part in step.calls]
+        if waiting is None or None in others or any(called and called.at == waiting.at for called in others):
             self._leave_out(step)
             return
-        bringing = [one for one in others if one is not None]
+        bringing = [called for called in others if called is not None]
         with Pulse() as pulse:
             thread = self._sent_off(waiting)
             time.sleep(SENT_OFF_S)
@@ -552,26 +552,26 @@ class Stage:
                     self.history.append(([looking], ()))  # a choice must explain this, too
                     if self._binds(mismatch.rows) and not self._binds(difference.rows):
                         continue  # it is of a sentence that binds nobody, and would hide the one that does
-                    told = [*mismatch.expected, str(expected[0])]
-                    closer = Mismatch(mismatch.step, [called, looking], difference, told)
+                    answers = [*mismatch.expected, str(expected[0])]
+                    closer = Mismatch(mismatch.step, [called, looking], difference, answers)
                     closer.state = mismatch.state
                     return closer
         return mismatch
 
     def _keep_secrets(self, step: Step, calls: list[Called]) -> None:
         """A secret of one agent is in no answer to another."""
-        for one in calls if self.model.secrets else ():
-            leak = one.at != "hand" and self.model.leak(one.at, f"{one.seen!r} {one.text}".lower(), repr(one.params))
+        for c in calls if self.model.secrets else ():
+            leak = c.at != "hand" and self.model.leak(c.at, f"{c.seen!r} {c.text}".lower(), repr(c.params))
             if leak:
-                raise Mismatch(step, [one], leak, ["an answer without it"])
+                raise Mismatch(step, [c], leak, ["an answer without it"])
 
     def _hear(self, step: Step, calls: list[Called]) -> None:
         """A door that also answers in words says what its reply says."""
-        for one in calls:
-            if one.text and not isinstance(one.seen, Refusal):
-                unsaid = self.model.unsaid(one.method, one.seen, one.text)
+        for called in calls:
+            if called.text and not isinstance(called.seen, Refusal):
+                unsaid = self.model.unsaid(called.method, called.seen, called.text)
                 if unsaid:
-                    raise Mismatch(step, [one], unsaid, [unsaid.expected])
+                    raise Mismatch(step, [called], unsaid, [unsaid.expected])
 
     def end(self) -> None:
         """The database is where it belongs, and secrets are nowhere else: in no file, in no words for people."""
@@ -591,7 +591,7 @@ class Stage:
     def _has_changed(self) -> bool:
         """Did a process change the store?"""
         calls = (called for calls, _ in self.history for called in calls if called.at != "hand")
-        return any(one.method in self.model.WRITES and not isinstance(one.seen, Refusal) for one in calls)
+        return any(called.method in self.model.WRITES and not isinstance(called.seen, Refusal) for called in calls)
 
     def _under_another_dialect(self, mismatch: Mismatch, since: int) -> list[Model]:
         """The states under other choices, if some explain all that was seen; `since`: the first that none explained."""
@@ -641,15 +641,15 @@ class Stage:
         return self.specification.model(self.features, self.limits, self.dialects if dialects is None else dialects)
 
     def _note(self, calls: list[Called], expected: list[str]) -> None:
-        for one in calls:
-            if one.at == "hand" or one.step.endswith(".look"):
+        for called in calls:
+            if called.at == "hand" or called.step.endswith(".look"):
                 continue
-            said = one.said
-            self.seen.meetings.update((said, *two) for two in itertools.combinations(one.held, 2))
-            for kind, name in self.specification.things(one.method, one.params):
+            ending = called.said
+            self.seen.meetings.update((ending, *two) for two in itertools.combinations(called.held, 2))
+            for kind, name in self.specification.things(called.method, called.params):
                 before = self._last.get((kind, name))
                 if before is not None:
-                    self.seen.pairs.add((kind, before, said))
-                self._last[kind, name] = said
+                    self.seen.pairs.add((kind, before, ending))
+                self._last[kind, name] = ending
         for state in self.states[:1]:
             self.seen.rows.update(self._declared(state.last_rows))

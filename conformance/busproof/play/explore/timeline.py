@@ -196,7 +196,7 @@ class TimelineGenerator(Drawing):
 
     def _asked(self) -> Message | None:
         """A message that asks; mostly a late one."""
-        asked = [one for one in self.model.record if one.key["type"] in REPLY_TYPES]
+        asked = [message for message in self.model.record if message.key["type"] in REPLY_TYPES]
         return self.r.choice(asked[-6:] if self.r.random() < 0.7 else asked) if asked else None
 
     def _key(self) -> dict[str, Any]:
@@ -220,7 +220,7 @@ class TimelineGenerator(Drawing):
     def _twins(self, name: str) -> list[str]:
         """Names that look like this one, or begin as it does."""
         twins = {name.upper(), name + " ", unicodedata.normalize("NFD", name), name[:-1]} - {name, ""}
-        return sorted(one for one in twins if DIMENSION.takes(one))
+        return sorted(twin for twin in twins if DIMENSION.takes(twin))
 
     def _spoilt(self, key: dict[str, Any]) -> Any:
         """An invalid key, for one reason."""
@@ -309,12 +309,12 @@ class TimelineGenerator(Drawing):
             (self._filter_subject, 4),
             (self._matches, 4),
         )
-        draw = self.r.choices([one for one, _ in draws], [weight for _, weight in draws])[0]
+        draw = self.r.choices([option for option, _ in draws], [weight for _, weight in draws])[0]
         return draw(at)
 
     def _clock(self) -> Step:
         """To the moment when a delivery is over, or a millisecond before; on, or back."""
-        due = [held.until_ms for one in self.model.consumers.values() for held in one.held.values() if not held.back_at]
+        due = [held.until_ms for c in self.model.consumers.values() for held in c.held.values() if not held.back_at]
         what = self.r.random()
         if due and what < 0.7:
             until = self.r.choice(due)
@@ -340,10 +340,10 @@ class TimelineGenerator(Drawing):
             replace(first, params=copied(first.params)) if self.r.random() < 0.4 else self.r.choice(draws)(places[1])
         )
         second.at = places[1]
-        for one in (first, second):
-            one.params.pop("wait_ms", None)
-            if "timeout_ms" in one.params:
-                one.params["timeout_ms"] = 0
+        for step in (first, second):
+            step.params.pop("wait_ms", None)
+            if "timeout_ms" in step.params:
+                step.params["timeout_ms"] = 0
         if second.method == first.method and "payload" in second.params and self.r.random() < 0.5:
             second.params["payload"] = self._tag("sent with other content", ["other"])
         return Step("race", calls=[first, second], tags=tuple(self.tags))
@@ -352,8 +352,8 @@ class TimelineGenerator(Drawing):
         """Some column of some row is changed; verify says so, and finds no fault once it is mended."""
         what = self.r.random()
         if what < 0.15:
-            one = self.r.choice(self.model.record)
-            of = {"timeline": one.key["timeline"], "number": one.number}
+            message = self.r.choice(self.model.record)
+            of = {"timeline": message.key["timeline"], "number": message.number}
             return self._verified(call("hand", "take_out", **of), self._beyond(of, of["timeline"]), "taken out")
         of, columns = self._of_a_timeline() if what < 0.65 else self._of_a_message()
         column = self.r.choice([*columns, "parent"] if "parent" in columns else list(columns))
@@ -384,23 +384,23 @@ class TimelineGenerator(Drawing):
 
     def _of_a_message(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """A row, and other values for its columns."""
-        one = self.r.choice(self.model.record)
+        message = self.r.choice(self.model.record)
         columns: dict[str, Any] = dict.fromkeys(("state", "previous", "hash"), self.r.choice("abcdef") * 64)
         columns |= dict.fromkeys(("submission", "nonce"), "tampered")
-        columns |= {"submission": self._nearly(one.key["submission"])} if self.r.random() < 0.5 else {}
-        columns |= {"type": self._nearly(one.subject.split(".")[3]) if self.r.random() < 0.5 else "tampered"}
-        columns |= {"subject": one.subject + "0", "payload": '"tampered"'}
-        columns |= {"time_us": one.time_us + 1, "number": one.number + 10**6}
+        columns |= {"submission": self._nearly(message.key["submission"])} if self.r.random() < 0.5 else {}
+        columns |= {"type": self._nearly(message.subject.split(".")[3]) if self.r.random() < 0.5 else "tampered"}
+        columns |= {"subject": message.subject + "0", "payload": '"tampered"'}
+        columns |= {"time_us": message.time_us + 1, "number": message.number + 10**6}
         if self.r.random() < 0.2:  # of another type, or not there any more
             columns |= {"time_us": "x", "number": "x", "payload": None, "hash": None}
-            columns |= {"state": None} if one.said is not None else {}
-            columns |= {"nonce": None} if one.nonce is not None else {}
-        return {"table": "messages", "timeline": one.key["timeline"], "number": one.number}, columns
+            columns |= {"state": None} if message.said is not None else {}
+            columns |= {"nonce": None} if message.nonce is not None else {}
+        return {"table": "messages", "timeline": message.key["timeline"], "number": message.number}, columns
 
     def _nearly(self, text: str) -> str:
         """Another text that a careless comparison takes for this one: its beginning, or more than it."""
         cut = {text[:-1], *(text.rpartition(mark)[0] for mark in "-_. ")} - {""}
-        more = [one for one in (text + " ", text + "0") if DIMENSION.takes(one)]
+        more = [longer for longer in (text + " ", text + "0") if DIMENSION.takes(longer)]
         return self.r.choice([*sorted(cut), *more])
 
     def _of_a_timeline(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -408,7 +408,7 @@ class TimelineGenerator(Drawing):
         lane = self.r.choice(list(self.model.lanes.values()))
         columns = {"timeline": f"{lane.name[:50]}0", "number": lane.last[0] + 1, "hash": self.r.choice("abcdef") * 64}
         if lane.parent is not None:
-            others = [one.name for one in self.model.lanes.values() if one.name != lane.parent]
+            others = [other.name for other in self.model.lanes.values() if other.name != lane.parent]
             columns |= {"parent": self.r.choice(others), "at": lane.at + 1 if self.r.random() < 0.8 else None}
         return {"table": "timelines", "timeline": lane.name}, columns
 
@@ -421,7 +421,7 @@ class TimelineGenerator(Drawing):
     def _wait(self) -> Step:
         """A call, or a fetch, that waits for another process to bring something; or nearly that."""
         self.tags = ["wait"]
-        one, other = self.r.sample(range(PROCESSES), 2)
+        waiter, other = self.r.sample(range(PROCESSES), 2)
         key = self._fresh(self.r.choice(REQUEST_TYPES), self._timeline()) | {"submission": f"w{self.serial}"}
         self.serial += 1
         nonce = {"nonce": self.r.choice(self.nonces)} if key["type"] == "delegate" else {}
@@ -432,7 +432,7 @@ class TimelineGenerator(Drawing):
         if what < 0.3:
             self._tag("answer fetched while it waits")
             answer = reply_key(key, nonce.get("nonce"))
-            waiting = self._step(one, "fetch", self._with_group({"filter": answer}) | {"wait_ms": 3_000})
+            waiting = self._step(waiter, "fetch", self._with_group({"filter": answer}) | {"wait_ms": 3_000})
             bringing = call(other, "reply", key=key, payload=1, **nonce)
         elif what < 0.65:
             payload: Any = 1
@@ -441,12 +441,12 @@ class TimelineGenerator(Drawing):
             brought = self._near(key) if is_beside else key
             self._tag("answered beside it" if is_beside else "answered while it waits")
             params = _params_of(key) | nonce | {"payload": payload, "timeout_ms": 300 if is_beside else 3_000}
-            waiting = call(one, CALLS[key["type"]], **params)
+            waiting = call(waiter, CALLS[key["type"]], **params)
             bringing = call(other, "reply", key=brought, payload=2, **nonce)
         else:
             brought = self._near(key) if is_beside else key
             self._tag("sent beside it" if is_beside else "fetched while it waits")
-            waiting = call(one, "fetch", filter=dict(key), wait_ms=300 if is_beside else 3_000)
+            waiting = call(waiter, "fetch", filter=dict(key), wait_ms=300 if is_beside else 3_000)
             bringing = call(other, "send", key=brought, payload=1, **nonce)
         return Step("wait", calls=[waiting, bringing], tags=tuple(self.tags))
 
@@ -468,8 +468,8 @@ class TimelineGenerator(Drawing):
 
     def _unanswered(self) -> Message | None:
         """A request that stands open."""
-        asked = [one for one in self.model.record if one.key["type"] == "request"]
-        return next((one for one in reversed(asked) if self.model.answer_on(one.key, one.nonce) is None), None)
+        asked = [message for message in self.model.record if message.key["type"] == "request"]
+        return next((m for m in reversed(asked) if self.model.answer_on(m.key, m.nonce) is None), None)
 
     def _spoil(self, step: Step) -> None:
         """One parameter too many or too few, or one of a wrong kind."""
@@ -502,11 +502,11 @@ class TimelineGenerator(Drawing):
         if what < 0.2 and (asked := self._asked()) is not None:
             key: Any = self._near(asked.key)
         elif what < 0.26:
-            key = self._fresh(self.r.choice([one for one in VARIANTS if one not in REPLY_TYPES]), self._timeline())
+            key = self._fresh(self.r.choice([kind for kind in VARIANTS if kind not in REPLY_TYPES]), self._timeline())
             self._tag("a fork is sent" if key["type"] == "fork" else "a reply is sent")
         else:
             key = self._fresh(self.r.choice(REQUEST_TYPES), self._timeline())
-        if any(type(one) is str and len(one.encode()) == DIMENSION.high for one in key.values()):
+        if any(type(text) is str and len(text.encode()) == DIMENSION.high for text in key.values()):
             self._tag("longest name")
         if what > 0.96:
             key = self._spoilt(key)
@@ -515,11 +515,11 @@ class TimelineGenerator(Drawing):
         return self._step(at, "send", self._with_nonce({"key": key, "payload": self._payload()}))
 
     def _has_forks(self, timeline: str) -> bool:
-        return any(one.parent == timeline for one in self.model.lanes.values())
+        return any(lane.parent == timeline for lane in self.model.lanes.values())
 
     def _other(self, value: Any) -> Any:
         """Other content, which may look the same."""
-        twins = [one for one in PAYLOADS if one == value and repr(one) != repr(value)]
+        twins = [payload for payload in PAYLOADS if payload == value and repr(payload) != repr(value)]
         if twins:
             return self._tag("look-alike content", self.r.choice(twins))
         return self._tag("look-alike content", repr(value)) if self.r.random() < 0.3 else [value]
@@ -537,7 +537,7 @@ class TimelineGenerator(Drawing):
         if what > 0.97:
             key = self._spoilt(key)
         elif what > 0.94:
-            replies = [one for one in VARIANTS if one not in REPLY_TYPES]
+            replies = [kind for kind in VARIANTS if kind not in REPLY_TYPES]
             key = self._tag("reply to a reply", self._fresh(self.r.choice(replies), self._timeline()))
         params: dict[str, Any] = {"key": key, "payload": self._payload()}
         if asked is not None and key is asked.key:
@@ -611,33 +611,33 @@ class TimelineGenerator(Drawing):
 
     def _again(self) -> dict[str, Any]:
         """A recent fetch, for any caller: is a message that one has, or had, in nobody else's hands?"""
-        params = {name: one for name, one in self.r.choice(self.fetched[-3:]).items() if name != "wait_ms"}
+        params = {name: value for name, value in self.r.choice(self.fetched[-3:]).items() if name != "wait_ms"}
         self._note_fetch(params)
         return params
 
     def _note_fetch(self, params: dict[str, Any]) -> None:
-        one = params["filter"]
-        if type(one) is not dict or {"bad filter", "bad group", "null in a filter"} & {*self.tags}:
+        wanted = params["filter"]
+        if type(wanted) is not dict or {"bad filter", "bad group", "null in a filter"} & {*self.tags}:
             return
-        consumer = self.model.consumers.get((filter_subjects(one)[0], params.get("group")))
-        found = self.model.next_of(consumer, one) if consumer else None
-        if consumer and found is None:
+        consumer = self.model.consumers.get((filter_subjects(wanted)[0], params.get("group")))
+        place = self.model.next_of(consumer, wanted) if consumer else None
+        if consumer and place is None:
             self._tag("nothing to fetch")
-        elif consumer and found in consumer.held:
+        elif consumer and place in consumer.held:
             self._tag("fetched again")
-        elif consumer and found is not None and self.model.lanes[self.model.record[found].key["timeline"]].parent:
+        elif consumer and place is not None and self.model.lanes[self.model.record[place].key["timeline"]].parent:
             self._tag("fetch of a fork's")
 
     def _settle(self, at: int) -> Step:
         """Acknowledge, or give back: mostly a delivery in hand, now and then one that is over."""
         method = "nak" if self.r.random() < 0.35 and "nak" in self.features else "ack"
-        held = [one.ticket for consumer in self.model.consumers.values() for one in consumer.held.values()]
+        held = [delivery.ticket for consumer in self.model.consumers.values() for delivery in consumer.held.values()]
         over = [free for name, free in self.model.frees.items() if name in self.model.tickets and free not in held]
         if self.r.random() < 0.04 or not (held or over):
             return self._step(
                 at, method, {"delivery": self._tag("ack of nothing", self.r.choice(("", "nothing", 5, None)))}
             )
-        late = [one for one in over if self._is_anothers(one)]
+        late = [free for free in over if self._is_anothers(free)]
         if late and self.r.random() < 0.3:
             return self._step(at, method, {"delivery": self._tag(f"late {method}", self.r.choice(late))})
         if held and (not over or self.r.random() < 0.8):
@@ -656,17 +656,17 @@ class TimelineGenerator(Drawing):
             return self._log(at)
         timeline, what = self._timeline(), self.r.random()
         lane = self.model.lanes.get(timeline)
-        asked = [one for one in (self.model.seen(timeline) if lane else []) if one.key["type"] in REPLY_TYPES]
-        answers = [one for one in (self.model.seen(timeline) if lane else []) if one.key["type"] in ASKED_BY]
+        asked = [m for m in (self.model.seen(timeline) if lane else []) if m.key["type"] in REPLY_TYPES]
+        answers = [m for m in (self.model.seen(timeline) if lane else []) if m.key["type"] in ASKED_BY]
         if answers and what < 0.1:  # no matter who asked, if anybody
             of = {"runtime": self.r.choice(("local", "far")), **self.r.choice(answers).key, "timeline": timeline}
             type_ = ASKED_BY[of["type"]]
             key, nonce, payload = {"type": type_}, of.get("nonce"), self._payload()
             key |= {name: of[name] for name in dimensions(type_)}
         elif asked and what < 0.75:
-            one = self.r.choice(asked)
-            key, nonce, payload = one.key | {"timeline": timeline}, one.nonce, one.value.value
-            self._note_call(one, timeline)
+            message = self.r.choice(asked)
+            key, nonce, payload = message.key | {"timeline": timeline}, message.nonce, message.value.value
+            self._note_call(message, timeline)
             if self.r.random() < 0.12:
                 payload = self._tag("same call, other content", self._other(payload))
             elif self.r.random() < 0.1:
@@ -685,10 +685,10 @@ class TimelineGenerator(Drawing):
             params["submission"] = self._tag("empty dimension", "")
         return self._step(at, CALLS[key["type"]], params)
 
-    def _note_call(self, one: Message, timeline: str) -> None:
-        answer = self.model.answer_on(one.key, one.nonce)
+    def _note_call(self, message: Message, timeline: str) -> None:
+        answer = self.model.answer_on(message.key, message.nonce)
         seen = answer is not None and answer in self.model.seen(timeline)
-        if one.key["timeline"] != timeline:
+        if message.key["timeline"] != timeline:
             self._tag("call on a fork, answered" if seen else "call on a fork, unanswered")
         else:
             self._tag("answered call" if seen else "same call again")
@@ -749,12 +749,8 @@ class TimelineGenerator(Drawing):
             return self._log(at)
         timeline, submission = self._timeline(), self._submission()
         lane = self.model.lanes.get(timeline)
-        found = (
-            [one.key["type"] for one in self.model.seen(timeline) if one.key["submission"] == submission]
-            if lane
-            else []
-        )
-        self._tag("replay" if "complete" in found else "replay without a complete" if found else "unknown submission")
+        kinds = [m.key["type"] for m in self.model.seen(timeline) if m.key["submission"] == submission] if lane else []
+        self._tag("replay" if "complete" in kinds else "replay without a complete" if kinds else "unknown submission")
         return self._step(at, "replay", {"timeline": timeline, "submission": submission})
 
     def _timelines(self, at: int) -> Step:
@@ -767,23 +763,23 @@ class TimelineGenerator(Drawing):
 
     def _fork(self, at: int) -> Step:
         lanes = list(self.model.lanes.values())
-        begun = [one for one in lanes if one.parent is not None]
+        begun = [lane for lane in lanes if lane.parent is not None]
         what = self.r.random()
         if begun and what < 0.15:
-            deep = [one for one in begun if one.parent in self.model.lanes and self.model.lanes[one.parent].parent]
-            one = self.r.choice(deep if deep and self.r.random() < 0.5 else begun)
-            first = one.messages[0].key
-            params = {"timeline": one.name, "submission": first["submission"], "agent_name": first["agent_name"]}
-            params |= {"parent": one.parent, "at": one.at}
-            grown = self.model.lanes[one.parent].parent if one.parent in self.model.lanes else None
+            deep = [lane for lane in begun if lane.parent in self.model.lanes and self.model.lanes[lane.parent].parent]
+            fork = self.r.choice(deep if deep and self.r.random() < 0.5 else begun)
+            first = fork.messages[0].key
+            params = {"timeline": fork.name, "submission": first["submission"], "agent_name": first["agent_name"]}
+            params |= {"parent": fork.parent, "at": fork.at}
+            grown = self.model.lanes[fork.parent].parent if fork.parent in self.model.lanes else None
             if self.r.random() < 0.3:
                 self._tag("fork again")
             elif grown is not None and self.r.random() < 0.5:  # it may have the very message
                 params["parent"] = self._tag("fork of another parent", grown)
             elif self.r.random() < 0.3:
                 params["submission"] = self._tag("fork again, of another submission", first["submission"] + "x")
-            elif self.r.random() < 0.5 and one.at:
-                params["at"] = self._tag("fork with another point", one.at - 1)
+            elif self.r.random() < 0.5 and fork.at:
+                params["at"] = self._tag("fork with another point", fork.at - 1)
             else:
                 params["agent_name"] = self._tag("fork onto what exists", first["agent_name"] + "x")
             return self._step(at, "fork", params)
@@ -865,7 +861,7 @@ class TimelineGenerator(Drawing):
     def _matches(self, at: int) -> Step:
         key = self._key()
         some = {name: key[name] for name in dimensions(key["type"]) if self.r.random() < 0.5}
-        one = {"type": key["type"], **some}
+        wanted = {"type": key["type"], **some}
         what = self.r.random()
         if what < 0.4:
             other = self._tag("matches not", self._near(key))
@@ -873,7 +869,7 @@ class TimelineGenerator(Drawing):
             other = self._tag("matches not", self._key())
         else:
             other = self._tag("matches", key)
-        return self._step(at, "matches", {"filter": one, "key": other})
+        return self._step(at, "matches", {"filter": wanted, "key": other})
 
 
 def _params_of(key: dict[str, Any]) -> dict[str, Any]:
@@ -895,16 +891,16 @@ def _conditions(model: TimelineModel, called: Called) -> Iterator[str]:
     lane = model.lanes.get(name) if type(name) is str else None
     if lane is not None:
         yield "on a fork" if lane.parent is not None else "on a root"
-        if any(one.parent == name for one in model.lanes.values()):
+        if any(fork.parent == name for fork in model.lanes.values()):
             yield "it has forks"
         if lane.parent is not None and model.lanes[lane.parent].parent is not None:
             yield "a fork of a fork"
         if lane.parent is not None and lane.at == 0:
             yield "from the very start"
-    held = [one for consumer in model.consumers.values() for one in consumer.held.values()]
-    if any(model.is_back(one) for one in held):
+    held = [delivery for consumer in model.consumers.values() for delivery in consumer.held.values()]
+    if any(model.is_back(delivery) for delivery in held):
         yield "something came back"
-    if any(one.count > 1 for one in held):
+    if any(delivery.count > 1 for delivery in held):
         yield "something was handed out again"
     if model.record and called.now_ms * 1000 < model.record[-1].time_us:
         yield "the clock is behind"
@@ -912,7 +908,7 @@ def _conditions(model: TimelineModel, called: Called) -> Iterator[str]:
         yield "in a group"
     if len({*model.ack_wait_ms.values()}) > 1:
         yield "other times of work"
-    if any(len(one.payload) > LONG_CHARS for one in model.record):
+    if any(len(message.payload) > LONG_CHARS for message in model.record):
         yield "a long payload"
     filter_ = called.params.get("filter")
     if type(filter_) is dict and type(filter_.get("type")) is str and filter_["type"] in VARIANTS:

@@ -199,7 +199,7 @@ class TopicsGenerator(Drawing):
             (self._resolve, 4),
             (self._ping, 1),
         )
-        draw = self.r.choices([one for one, _ in draws], [weight for _, weight in draws])[0]
+        draw = self.r.choices([option for option, _ in draws], [weight for _, weight in draws])[0]
         return draw(at)
 
     def _step(self, at: int, method: str, params: dict[str, Any]) -> Step:
@@ -210,21 +210,21 @@ class TopicsGenerator(Drawing):
         self.tags = ["race"]
         draws: tuple[Callable[[int], Step], ...] = (*(self._sync,) * 3, *(self._join,) * 2, self._create, self._close)
         draws = (*draws, self._reset, self._search, self._presence)
-        one, other = self.r.sample(range(SERVERS), 2)
+        first, other = self.r.sample(range(SERVERS), 2)
         draw = self.r.choice(draws)
         again = draw if self.r.random() < 0.6 else self.r.choice(draws)
-        return Step("race", calls=[draw(one), again(other)], tags=tuple(self.tags))
+        return Step("race", calls=[draw(first), again(other)], tags=tuple(self.tags))
 
     def _wait(self) -> Step:
         """A sync that waits on a topic, and a call of another session, or a stranger, that may end its wait."""
-        one, other = self.r.sample(range(SERVERS), 2)
-        both = [topic for topic in self._mine(one) if topic in self._mine(other) and topic.status == "open"]
+        waiter, other = self.r.sample(range(SERVERS), 2)
+        both = [topic for topic in self._mine(waiter) if topic in self._mine(other) and topic.status == "open"]
         if not both:
-            return self._step(one, *self._joining(one, self._topic()))
+            return self._step(waiter, *self._joining(waiter, self._topic()))
         topic = self.r.choice(both)
-        name, _ = self.model.joined[one, plain(topic.topic_id)]
+        name, _ = self.model.joined[waiter, plain(topic.topic_id)]
         waiting = {"topic_id": topic.topic_id, "wait_seconds": 3, "auto_advance": self.r.random() < 0.7}
-        mine = [one for one in topic.messages if one.sender == name and one.client_message_id]
+        mine = [message for message in topic.messages if message.sender == name and message.client_message_id]
         if mine and self.r.random() < 0.3:
             waiting["outbox"] = [self._again(self.r.choice(mine), topic)]
             self._tag("wait after a retry")
@@ -257,7 +257,7 @@ class TopicsGenerator(Drawing):
         else:
             self._tag("wait for others")
         tags = ("wait", *self.tags)
-        return Step("wait", calls=[call(one, "sync", **waiting), *ending], tags=tags)
+        return Step("wait", calls=[call(waiter, "sync", **waiting), *ending], tags=tags)
 
     def _sends(self, at: int, topic: Topic, count: int = 1) -> Step:
         outbox = [{"content_markdown": self._body()} for _ in range(count)]
@@ -280,16 +280,16 @@ class TopicsGenerator(Drawing):
 
     def _stranger_sends(self, topic: Topic, sender: str = "") -> Step:
         """It sends, under a name of its own or of one that is here; perhaps with a key, which a retry then meets."""
-        said: dict[str, Any] = {"sender": sender or self.r.choice(("stranger", *self.names))}
-        keys = {one.client_message_id for one in topic.messages if one.sender == said["sender"]}
+        fields: dict[str, Any] = {"sender": sender or self.r.choice(("stranger", *self.names))}
+        keys = {message.client_message_id for message in topic.messages if message.sender == fields["sender"]}
         if (free := [key for key in self.keys if key.strip() not in keys]) and self.r.random() < 0.3:
-            said["client_message_id"] = self._tag("a stranger's key", self.r.choice(free).strip())
-        said["content_markdown"] = self._body()
-        params = {"message_id": f"{self.serial:010x}", "topic_id": topic.topic_id, **said, "created_at": STRANGER_S}
+            fields["client_message_id"] = self._tag("a stranger's key", self.r.choice(free).strip())
+        fields["content_markdown"] = self._body()
+        params = {"message_id": f"{self.serial:010x}", "topic_id": topic.topic_id, **fields, "created_at": STRANGER_S}
         return Step("call", "hand", "stranger_sends", params, tags=("a stranger sends", *self.tags))
 
     def _silence(self) -> Step:
-        topic = self.r.choice([one for one in self.model.topics if one.cursors])
+        topic = self.r.choice([topic for topic in self.model.topics if topic.cursors])
         name = self.r.choice(sorted(topic.names.keys() | topic.cursors.keys()))
         params = {"topic_id": topic.topic_id, "agent_name": name, "seconds": self.r.choice(AGES_S)}
         return Step("call", "hand", "age_cursor", params, tags=("silent",))
@@ -315,7 +315,7 @@ class TopicsGenerator(Drawing):
         params: dict[str, Any] = {}
         if self.r.random() < 0.9:
             params["name"] = self._name(self.topic_names)
-            newest = [one for one in self.model.topics if plain(one.name) == plain(params["name"])]
+            newest = [topic for topic in self.model.topics if plain(topic.name) == plain(params["name"])]
             if newest and newest[-1].status == "closed":
                 self._tag("closed is not reused")
         else:
@@ -332,7 +332,7 @@ class TopicsGenerator(Drawing):
         """One of these, or seldom one that the bus made for a topic without a name, or the id of a topic."""
         if self.model.topics and self.r.random() < 0.03:
             return self._tag("an id for a name", self.r.choice(self.model.topics).topic_id)
-        made = [one.name for one in self.model.topics if isinstance(one.name, Free)]
+        made = [topic.name for topic in self.model.topics if isinstance(topic.name, Free)]
         if made and self.r.random() < 0.15:
             return self._tag("a name that the bus made", self.r.choice(made))
         return self.r.choice(names)
@@ -342,7 +342,7 @@ class TopicsGenerator(Drawing):
 
     def _list(self, at: int) -> Step:
         return self._step(
-            at, "topic_list", self.r.choice(({}, *({"status": one} for one in ("open", "closed", "all"))))
+            at, "topic_list", self.r.choice(({}, *({"status": status} for status in ("open", "closed", "all"))))
         )
 
     def _resolve(self, at: int) -> Step:
@@ -372,7 +372,7 @@ class TopicsGenerator(Drawing):
         if len(name) == MOST["agent_name"]:
             self._tag("largest name")
         params: dict[str, Any] = {"agent_name": name}
-        elsewhere = [one.names[name].token for one in self.model.topics if one is not topic and name in one.names]
+        elsewhere = [t.names[name].token for t in self.model.topics if t is not topic and name in t.names]
         if topic is None or self.r.random() < 0.3:
             params["name"] = self._name([topic.name if topic else self.topic_names[0]])
             if topic and topic.status == "closed":
@@ -397,7 +397,7 @@ class TopicsGenerator(Drawing):
             how = self._tag("cut token", "cut") if self.r.random() < 0.5 else self._tag("upper case token", "upper")
             params["reclaim_token"] = changed(held.token, how=how)
         elif what < 0.75:
-            others = [one.token for one in (topic.names.values() if topic else ()) if one is not held]
+            others = [owner.token for owner in (topic.names.values() if topic else ()) if owner is not held]
             if elsewhere and self.r.random() < 0.5:
                 others = self._tag("token of another topic", elsewhere)
             params["reclaim_token"] = self.r.choice(others) if others else "0" * 32
@@ -499,7 +499,7 @@ class TopicsGenerator(Drawing):
         return text
 
     def _item(self, topic: Topic | None) -> dict[str, Any]:
-        old = [one for one in topic.messages if one.client_message_id] if topic else []
+        old = [message for message in topic.messages if message.client_message_id] if topic else []
         if old and self.r.random() < 0.3:
             return self._again(self.r.choice(old), topic)
         item: dict[str, Any] = {"content_markdown": self._body()}
@@ -507,7 +507,7 @@ class TopicsGenerator(Drawing):
             item["message_type"] = self.r.choice(TYPES)
         if self.r.random() < 0.3:
             item["client_message_id"] = key = self.r.choice(self.keys)
-            holders = [one for one in self.model.topics for message in one.messages if message.client_message_id == key]
+            holders = [t for t in self.model.topics for message in t.messages if message.client_message_id == key]
             if holders:
                 self._tag("retry by another" if topic in holders else "retry on another topic")
         if self.r.random() < 0.25:
@@ -524,8 +524,8 @@ class TopicsGenerator(Drawing):
 
     def _again(self, old: Any, topic: Topic | None) -> dict[str, Any]:
         """A stored message once more, unchanged or nearly."""
-        said = ("content_markdown", "message_type", "metadata", "client_message_id")
-        item = {name: getattr(old, name) for name in said}
+        names = ("content_markdown", "message_type", "metadata", "client_message_id")
+        item = {name: getattr(old, name) for name in names}
         if old.reply_to is not None:
             item["reply_to"] = old.reply_to
         self._tag("retry after close" if topic and topic.status == "closed" else "retry")
@@ -538,12 +538,12 @@ class TopicsGenerator(Drawing):
         elif what < 0.5:
             item["message_type"] = self._tag("retry with other content", "other")
         elif what < 0.6 and topic is not None:
-            others = [one.message_id for one in topic.messages if one is not old]
+            others = [message.message_id for message in topic.messages if message is not old]
             item["reply_to"] = self._tag("retry as another reply", self.r.choice((*others[-5:], None)))
         return item
 
     def _reply(self, topic: Topic) -> Any:
-        others = [one for one in self.model.topics if one is not topic and one.messages]
+        others = [other for other in self.model.topics if other is not topic and other.messages]
         if others and self.r.random() < 0.15:
             return self._tag("reply to another topic", self.r.choice(others).messages[-1].message_id)
         if not topic.messages or self.r.random() < 0.1:
@@ -602,10 +602,10 @@ class TopicsGenerator(Drawing):
         if self.r.random() < 0.2:  # several words, of which one may begin another
             any_of = (*WORDS, *WIDE_WORDS, query, query[:3])
             query = self.r.choice(GAPS).join(self.r.choices(any_of, k=self.r.choice((2, 2, 3, 40))))
-        bodies = [one.content_markdown for topic in self.model.topics for one in topic.messages]
-        said = [body for body in bodies if body not in ODD_BODIES]
-        if said and (how := self.r.random()) < 0.35:
-            body = self.r.choice(said)
+        bodies = [message.content_markdown for topic in self.model.topics for message in topic.messages]
+        usual = [body for body in bodies if body not in ODD_BODIES]
+        if usual and (how := self.r.random()) < 0.35:
+            body = self.r.choice(usual)
             is_whole = how < 0.1 or not (words := body.split())
             query = body if is_whole else " ".join(self.r.sample(words, min(len(words), self.r.choice((1, 2)))))
             query = self._tag("asked for as it was sent", query)[: MOST["name"] + 1]
@@ -632,7 +632,7 @@ def _turned(value: Any) -> Any:
     """The same JSON value, with the members of its objects in reverse order."""
     if isinstance(value, dict):
         return {name: _turned(value[name]) for name in reversed(value)}
-    return [_turned(one) for one in value] if isinstance(value, list) else value
+    return [_turned(member) for member in value] if isinstance(value, list) else value
 
 
 def _is_plain(items: list[dict[str, Any]]) -> bool:
@@ -652,17 +652,17 @@ def _things(method: str, params: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _conditions(model: TopicsModel, called: Called) -> Iterator[str]:
-    topic = next((one for one in model.topics if plain(one.topic_id) == called.params.get("topic_id")), None)
-    named = [one for one in model.topics if plain(one.name) == called.params.get("name")]
-    yield from {f"named is {one.status}" for one in named}
+    topic = next((t for t in model.topics if plain(t.topic_id) == called.params.get("topic_id")), None)
+    named = [t for t in model.topics if plain(t.name) == called.params.get("name")]
+    yield from {f"named is {t.status}" for t in named}
     if topic is None:
         return
     yield f"topic is {topic.status}"
-    if any(one.names.keys() & topic.names.keys() for one in model.topics if one is not topic):
+    if any(other.names.keys() & topic.names.keys() for other in model.topics if other is not topic):
         yield "a name is here and on another topic"
-    if any(not one.content_markdown.isascii() for one in topic.messages[-MOST["max_items"] :]):
+    if any(not message.content_markdown.isascii() for message in topic.messages[-MOST["max_items"] :]):
         yield "wide texts"
-    if any(plain(one.created_at) == STRANGER_S for one in topic.messages):
+    if any(plain(message.created_at) == STRANGER_S for message in topic.messages):
         yield "a stranger has sent"
     if len(topic.messages) > 1_000:
         yield "a long topic"
@@ -671,7 +671,7 @@ def _conditions(model: TopicsModel, called: Called) -> Iterator[str]:
         name, claim = who
         yield "holds its name" if topic.names[name].claim == claim else "was taken over"
         at = topic.cursors[name].last_seq if name in topic.cursors else 0
-        others = sum(one.sender != name for one in topic.messages[at:])
+        others = sum(message.sender != name for message in topic.messages[at:])
         most = called.params.get("max_items") or MOST["max_items"]
         yield "nothing new" if at == len(topic.messages) else "own news" if not others else "news"
         yield "a full answer" if type(most) is int and others >= most else "room in the answer"
@@ -683,7 +683,7 @@ def _conditions(model: TopicsModel, called: Called) -> Iterator[str]:
         ids = (item.get("client_message_id") for item in outbox if isinstance(item, dict))
         keys = {key for key in ids if isinstance(key, str)}
         yield "sends"
-        yield from ("sends again" for one in topic.messages if one.client_message_id in keys)
+        yield from ("sends again" for message in topic.messages if message.client_message_id in keys)
 
 
 METHODS = tuple(name for name, method in CONTRACT.methods.items() if method.noun is not None and name != "tools.list")

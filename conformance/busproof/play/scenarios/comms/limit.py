@@ -63,8 +63,8 @@ def each_agent(ctx: Ctx) -> None:
 
 def drive(session: Session, *events: tuple[int, str]) -> list[tuple[str, Any]]:
     """The answers of a fresh breaker: (state, admitted) for each event."""
-    told = session.call("circuit_breaker", events=[{"at_ms": at, "event": event} for at, event in events])["answers"]
-    return [(answer["state"], answer.get("admitted")) for answer in told]
+    answers = session.call("circuit_breaker", events=[{"at_ms": at, "event": event} for at, event in events])["answers"]
+    return [(answer["state"], answer.get("admitted")) for answer in answers]
 
 
 FAILURE = ((0, "call"), (0, "failure"))
@@ -141,7 +141,7 @@ def bad_input(ctx: Ctx) -> None:
             *({k: v for k, v in good.items() if k != key} for key in required(method)),
         ]
         fields = COMMS_METHODS[method].params.model_fields
-        wrong = [(field, None) for field, one in fields.items() if one.is_required() and one.annotation is not Any]
+        wrong = [(field, None) for field, info in fields.items() if info.is_required() and info.annotation is not Any]
         wrong += [(field, value) for field in fields for value in WRONG.get(field, [])]
         for field, bound in CONTRACT.bounds_of(
             method
@@ -201,9 +201,9 @@ def huge(ctx: Ctx) -> None:
     """A payload of ten megabytes is refused or carried, and the bus lives."""
     a, b = ctx.agent("a"), ctx.agent("b")
     answer = a.refusal("send_message", to_agent="b", message_type="t", payload={"x": "y" * 10_000_000})
-    got = receive(b)
-    good = (definite(answer) and got == []) or (answer is None and len(got) == 1)
-    ctx.expect("comms.limit.17", good and bool(send(a, "b")), f"{said(answer)[:200]}; b received {len(got)} messages")
+    came = receive(b)
+    good = (definite(answer) and came == []) or (answer is None and len(came) == 1)
+    ctx.expect("comms.limit.17", good and bool(send(a, "b")), f"{said(answer)[:200]}; b received {len(came)} messages")
 
 
 def offered(ctx: Ctx) -> dict[str, dict[str, Any]]:

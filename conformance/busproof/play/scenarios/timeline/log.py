@@ -55,9 +55,9 @@ def flow(ctx: Ctx) -> None:
     answer = fetch(runtime, {"type": "response", "agent": "ann"})
     runtime.call("reply", key=invoke(), payload="hi", state={"turns": 1})
     result = fetch(harness, {"type": "complete", "harness": "cli"})
-    got = [one and one["payload"] for one in (asked, called, answer, result)]
-    ctx.expect("timeline.log.40", got == ["hello", ["hello"], {"text": "hi"}, "hi"], f"the payloads that came: {got}")
-    types = [one["key"]["type"] for one in log(harness)]
+    came = [row and row["payload"] for row in (asked, called, answer, result)]
+    ctx.expect("timeline.log.40", came == ["hello", ["hello"], {"text": "hi"}, "hi"], f"the payloads that came: {came}")
+    types = [row["key"]["type"] for row in log(harness)]
     ctx.expect("timeline.log.08", types == ["invoke", "request", "response", "complete"], f"the record has {types}")
 
 
@@ -67,10 +67,10 @@ def one_head(ctx: Ctx) -> None:
     writers = [ctx.agent(f"w{n}") for n in range(4)]
     send(writers[0], request(0))
     for timeline, first in (("main", 2), *((f"new{n}", 1) for n in range(NEW_TIMELINES))):
-        calls = [lambda one=one, n=n, at=timeline: send(one, request(n, at)) for n, one in enumerate(writers, 1)]
+        calls = [lambda w=w, n=n, at=timeline: send(w, request(n, at)) for n, w in enumerate(writers, 1)]
         results = raced(ctx, *calls)
-        broken = [str(one) for one in results if isinstance(one, DoorError)]
-        numbers = sorted(one["number"] for one in results if not isinstance(one, DoorError))
+        broken = [str(result) for result in results if isinstance(result, DoorError)]
+        numbers = sorted(result["number"] for result in results if not isinstance(result, DoorError))
         faults = [*broken, *chain_faults(log(writers[0], timeline))]
         is_one = not faults and numbers == list(range(first, first + 4))
         ctx.expect("timeline.log.20", is_one, f"numbers {numbers} of {timeline}, {faults}")
@@ -107,20 +107,20 @@ def _opened_together(ctx: Ctx) -> None:
     pair = [ctx.agent(name) for name in ("ada", "bob")]
     for has_file in (False, True):
         with suppress(DoorError):
-            for one in pair:
-                one.call("close")
+            for agent in pair:
+                agent.call("close")
         store = ctx.store.parent / f"new{has_file}"
         store.mkdir()
         if has_file:
             with joined(store / DB_NAME) as db:
                 db.execute("PRAGMA journal_mode = WAL")
-        opens = [lambda one=one, at=store: one.call("open", store=str(at), options={}) for one in pair]
-        failed = [str(one) for one in raced(ctx, *opens, store=store) if isinstance(one, DoorError)]
+        opens = [lambda w=w, at=store: w.call("open", store=str(at), options={}) for w in pair]
+        failed = [str(result) for result in raced(ctx, *opens, store=store) if isinstance(result, DoorError)]
         if len(failed) == len(pair) and has_file:  # it takes no file that it has not made
             return
-        sends = [lambda one=one, n=n: send(one, request(n)) for n, one in enumerate(pair)]
+        sends = [lambda w=w, n=n: send(w, request(n)) for n, w in enumerate(pair)]
         sent = raced(ctx, *sends, store=store) if not failed else []
-        numbers = [str(one) if isinstance(one, DoorError) else one["number"] for one in sent]
+        numbers = [str(result) if isinstance(result, DoorError) else result["number"] for result in sent]
         why = f"two opened a store at once, {'with' if has_file else 'without'} a file: {failed}, then sent {numbers}"
         if not ctx.expect("timeline.log.20", {*numbers} == {1, 2}, why):
             return
@@ -128,14 +128,14 @@ def _opened_together(ctx: Ctx) -> None:
 
 def _with_strangers(ctx: Ctx) -> None:
     """Programs that know only the seed's subjects write, too, twice in a row. A bus may show their messages or not."""
-    with on_a_server(ctx) as (one, server):
-        send(one, request(1), "first")
+    with on_a_server(ctx) as (writer, server):
+        send(writer, request(1), "first")
         for n in (2, 3):
-            server.ask(one.call("subject_of", key=request(n))["subject"], b'"stranger"')
-        sent = send(one, request(4), "last")
-        shown = log(one)
+            server.ask(writer.call("subject_of", key=request(n))["subject"], b'"stranger"')
+        sent = send(writer, request(4), "last")
+        shown = log(writer)
     faults = chain_faults(shown)
-    own = [one["number"] for one in shown if one["payload"] != "stranger"]
+    own = [row["number"] for row in shown if row["payload"] != "stranger"]
     is_one = not faults and own == [1, sent["number"]]
     why = f"behind two messages of a program that states no hash, numbers {own} are the bus's own; {faults}"
     ctx.expect("timeline.log.20", is_one, why)
@@ -148,16 +148,16 @@ def refused_is_not_recorded(ctx: Ctx) -> None:
     send(writer, request(1), "first")
     tried = ((request(1), "other"), (request(2) | {"agent": ""}, "no name"), (request(3), "x" * 1_000_001))
     refusals = [writer.refusal("send", key=key, payload=payload) for key, payload in tried]
-    told = [(one["payload"], one["status"]) for one in log(writer)]
+    recorded = [(row["payload"], row["status"]) for row in log(writer)]
     # A bus may choose to take other content under one key, or so large a payload. Such messages may stand there.
     taken = [(payload, "sent") for refusal, (_, payload) in zip(refusals, tried, strict=True) if refusal is None]
     sound = definite(refusals[1]) and all(refusal is None or definite(refusal) for refusal in refusals)
-    ok = sound and told[:1] == [("first", "sent")] and all(one in taken for one in told[1:])
-    ctx.expect("timeline.log.25", ok, f"{'; '.join(map(said, refusals))}; the record: {told!s:.300}")
+    ok = sound and recorded[:1] == [("first", "sent")] and all(entry in taken for entry in recorded[1:])
+    ctx.expect("timeline.log.25", ok, f"{'; '.join(map(said, refusals))}; the record: {recorded!s:.300}")
     faults = _faults_of_bad_queues(ctx)
-    now = [(one["payload"], one["status"]) for one in log(writer)]
+    now = [(row["payload"], row["status"]) for row in log(writer)]
     why = f"of a config.toml that names no queue, {'; '.join(faults)}; the record: {now!s:.300}"
-    ctx.expect("timeline.log.25", not faults and now == told, why)
+    ctx.expect("timeline.log.25", not faults and now == recorded, why)
 
 
 @scenario("log.credentials", needs=("nats",))
@@ -167,17 +167,17 @@ def with_credentials(ctx: Ctx) -> None:
         from busproof.bus.nats_creds import credentials  # with it nkeys, which no other scenario needs
     except ImportError as error:
         raise DoorError(f"{error}: pip install '.[nats]' in busproof's folder") from error
-    made, told = credentials(), dict[str, str]()
+    made, ends = credentials(), dict[str, str]()
     with closing(NatsServer(made.server)) as server:
         file = server.folder / "user.creds"
         file.write_text(made.user)
         file.chmod(0o600)
         paths = {"no file": "", "its path": str(file), "its path from ~": f"~/{os.path.relpath(file, Path.home())}"}
         for number, (how, path) in enumerate(paths.items()):
-            told[how] = _told_over(ctx, server, ctx.store.parent / f"store{number}", path)
-    refused, *sent = told.values()
+            ends[how] = _told_over(ctx, server, ctx.store.parent / f"store{number}", path)
+    refused, *sent = ends.values()
     ok = refused.startswith("refused") and sent == ["'hello'", "'hello'"]
-    ctx.expect("timeline.log.39", ok, f"open, send and fetch, by the way in which nats_creds names the file: {told}")
+    ctx.expect("timeline.log.39", ok, f"open, send and fetch, by the way in which nats_creds names the file: {ends}")
     _said_twice(ctx)
 
 
@@ -191,14 +191,14 @@ def _said_twice(ctx: Ctx) -> None:
         options = ({}, *({name: value} for name, value in queue.items()))
         sessions = [ctx.agent_in_real_time(f"twice{n}") for n in range(len(options))]
         sent = []
-        for number, (one, given) in enumerate(zip(sessions, options, strict=True)):
-            one.call("close")
-            if one.refusal("open", store=str(store), options=given) is None:
-                send(one, invoke(f"s{number}"))
+        for number, (session, given) in enumerate(zip(sessions, options, strict=True)):
+            session.call("close")
+            if session.refusal("open", store=str(store), options=given) is None:
+                send(session, invoke(f"s{number}"))
                 sent.append(number)
         there = [message["key"]["submission"] for message in log(sessions[0])]
-        for one in sessions:
-            ctx.crash(one)  # its server ends before it could close
+        for session in sessions:
+            ctx.crash(session)  # its server ends before it could close
     lost = [f"{options[number]}" for number in sent if f"s{number}" not in there]
     if lost:  # the row of another item
         why = f"beside a config.toml that says {queue} a store was opened with {', '.join(lost)}: nobody else finds"
@@ -212,20 +212,20 @@ def _told_over(ctx: Ctx, server: NatsServer, store: Path, creds: str) -> str:
     with (store / CONFIG_NAME).open("a") as config:
         # The seed's own line has words behind the value.
         config.write(f"nats_creds = {json.dumps(creds)}  # optional, for authenticated connections\n" if creds else "")
-    one = ctx.agent_in_real_time("one")
-    one.call("close")
-    refusal = one.refusal("open", store=str(store), options={})
+    agent = ctx.agent_in_real_time("one")
+    agent.call("close")
+    refusal = agent.refusal("open", store=str(store), options={})
     try:
         if refusal is not None:
             return f"refused, {said(refusal)}"
-        send(one, invoke() | {"submission": store.name}, "hello")  # of its own: the stream is one
-        came = fetch(one, ANY_INVOKE | {"submission": store.name})
+        send(agent, invoke() | {"submission": store.name}, "hello")  # of its own: the stream is one
+        came = fetch(agent, ANY_INVOKE | {"submission": store.name})
         return repr(came and came["payload"])
     except DoorError as error:
         return str(error)
     finally:
-        if not one.retired:
-            ctx.crash(one)  # its server ends before it could close
+        if not agent.retired:
+            ctx.crash(agent)  # its server ends before it could close
 
 
 def _faults_of_bad_queues(ctx: Ctx) -> list[str]:
@@ -250,15 +250,15 @@ def _faults_of_bad_queues(ctx: Ctx) -> list[str]:
 @scenario("log.killed")
 def killed(ctx: Ctx) -> None:
     """Processes are killed in the middle of their work: acknowledged messages stand, and the chain holds."""
-    told: list[Row] = []
+    sent: list[Row] = []
     for n in range(4):
         writer = ctx.agent(f"w{n}")
-        told += [send(writer, request(10 * n + m), {"n": m}) for m in range(3)]
+        sent += [send(writer, request(10 * n + m), {"n": m}) for m in range(3)]
         ctx.crash(writer)
     after = log(ctx.agent("after"))
     faults = chain_faults(after)
-    there = {(one["number"], one["hash"]) for one in after}
-    lost = [one["number"] for one in told if (one["number"], one["hash"]) not in there]
+    there = {(row["number"], row["hash"]) for row in after}
+    lost = [row["number"] for row in sent if (row["number"], row["hash"]) not in there]
     ctx.expect("timeline.log.34", not (faults or lost), f"lost {lost}, {faults}")
 
 
@@ -270,7 +270,7 @@ def busy(ctx: Ctx) -> None:
     with record(ctx) as held:
         held.execute("BEGIN IMMEDIATE")
         refused = writer.refusal("send", key=request(2))
-        numbers = [one["number"] for one in log(reader)]
+        numbers = [row["number"] for row in log(reader)]
         held.execute("ROLLBACK")
     again = send(writer, request(2))
     ok = definite(refused, "BUSY") and numbers == [1] and not again["duplicate"] and again["number"] == 2

@@ -74,15 +74,15 @@ def survives_kill(ctx: Ctx) -> None:
         publish(writer, id="large", to="a", payload="x" * 9000)
     publish(writer, id="small", to="a", payload={"n": 1})
     ctx.crash(writer)
-    found = {message["id"]: message for message in poll(a)}
-    ctx.expect("worker.log.01", "small" in found, "an acknowledged message was gone after its writer was killed")
+    by_id = {message["id"]: message for message in poll(a)}
+    ctx.expect("worker.log.01", "small" in by_id, "an acknowledged message was gone after its writer was killed")
     expected = {"small", "large"} if ctx.has("blob") else {"small"}
     publish(ctx.agent("writer"), id="after", to="a")
     now = set(ids(poll(a)))
     why = f"after the kill a new process published one more and saw {sorted(now)}"
     ctx.expect("worker.log.02", now == expected | {"after"}, why)
     if ctx.has("blob"):
-        whole = found.get("large", {}).get("payload") == "x" * 9000
+        whole = by_id.get("large", {}).get("payload") == "x" * 9000
         ctx.expect("worker.log.04", whole, "a payload over 4 KB did not survive the kill of its writer whole")
 
 
@@ -101,15 +101,15 @@ def idempotent_publish(ctx: Ctx) -> None:
     fourth = ctx.agent("a").call("publish", message=message)
     later = poll(b)
     replies = (first, again, third, fourth)
-    told = "the answers were " + ", ".join(map(str, replies))
+    given = "the answers were " + ", ".join(map(str, replies))
     # A member of a mixed fleet may tell no seq.
     seqs = {reply["seq"] for reply in replies if reply.get("seq") is not None}
     ctx.expect(
         "worker.log.09",
         len(stored) == 1 and later == ([] if ctx.has("cursor") else stored) and len(seqs) <= 1,
-        f"of three publishes of one id {len(stored)} messages came, of one more after their ack {len(later)}; {told}",
+        f"of three publishes of one id {len(stored)} messages came, of one more after their ack {len(later)}; {given}",
     )
-    ctx.expect("worker.log.10", all(reply["id"] == "m1" for reply in replies), told)
+    ctx.expect("worker.log.10", all(reply["id"] == "m1" for reply in replies), given)
 
 
 @scenario("log.fields")
@@ -150,18 +150,18 @@ def payload_values(ctx: Ctx) -> None:
     a, sender = reader(ctx, "a"), ctx.agent("sender")
     branch = {"branch": "worker-auth/skills-abc", "commit": "a1b2c3d4"}
     publish(sender, id="object", to="a", payload=branch)
-    got = next((row.get("payload") for row in poll(a)), "no message")
-    ctx.expect("worker.log.18", got == branch, f"an object came back as {got!r}")
+    payload = next((row.get("payload") for row in poll(a)), "no message")
+    ctx.expect("worker.log.18", payload == branch, f"an object came back as {payload!r}")
     refused = {}
     for number, value in enumerate(JSON_VALUES):
         try:
             publish(sender, id=f"v{number}", to="a", payload=value)
         except Refused as error:
             refused[repr(value)] = said(error)
-    found = {row["id"]: row for row in poll(a)}
+    by_id = {row["id"]: row for row in poll(a)}
     wrong = {}
     for number, value in enumerate(JSON_VALUES):
-        row = found.get(f"v{number}", {"payload_error": "not delivered"})
+        row = by_id.get(f"v{number}", {"payload_error": "not delivered"})
         if row.get("payload_error") or not _same(row.get("payload"), value):
             wrong[repr(value)] = row.get("payload_error") or repr(row.get("payload"))
     ctx.expect("worker.log.19", not wrong, f"sent: came back as: {wrong}; refused: {refused}")
@@ -225,13 +225,13 @@ def publish_many_is_atomic(ctx: Ctx) -> None:
     a, b = ctx.agent("a"), reader(ctx, "b")
     batch = [{"id": "x", "type": "t", "to": "b"}, {"id": "y", "type": None, "to": "b"}]
     bad = a.refusal("publish_many", messages=batch)
-    told, good = f"a null type: {said(bad)}", definite(bad)
+    why, good = f"a null type: {said(bad)}", definite(bad)
     if refuses_conflicts(a, to="b"):
         batch = [{"id": "z", "type": "t", "to": "b"}, {"id": "taken", "type": "other", "to": "b"}]
         conflict = a.refusal("publish_many", messages=batch)
-        told, good = f"{told}; a conflicting id: {said(conflict)}", good and definite(conflict)
+        why, good = f"{why}; a conflicting id: {said(conflict)}", good and definite(conflict)
     stored = ids(poll(b))
-    ctx.expect("worker.log.52", good and stored == ["taken"], f"{told}; the log holds {stored}")
+    ctx.expect("worker.log.52", good and stored == ["taken"], f"{why}; the log holds {stored}")
 
 
 @scenario("log.publish_many_is_whole", needs=("publish_many", "sqlite"))
@@ -331,10 +331,10 @@ def older_schema(ctx: Ctx) -> None:
     if ctx.has("export"):
         a.call("export_to_jsonl")
     lost = lost_by_opening(ctx, partial(database, ctx), lambda: ids(poll(ctx.agent("late"))))
-    told = f"a file was opened: {'; '.join(lost)}"
-    if any(" of export_state is gone" in one for one in lost):  # the row of another item (decision 0033)
-        ctx.expect("worker.export.06", False, told)
-    ctx.expect("worker.log.41", not lost, told)
+    why = f"a file was opened: {'; '.join(lost)}"
+    if any(" of export_state is gone" in loss for loss in lost):  # the row of another item (decision 0033)
+        ctx.expect("worker.export.06", False, why)
+    ctx.expect("worker.log.41", not lost, why)
     _with_gaps(ctx)
 
 
@@ -352,11 +352,11 @@ def _with_gaps(ctx: Ctx) -> None:
             )
         db.execute("INSERT INTO cursors VALUES ('x', 5, ?)", (ctx.now_ms,))
     refused = x.refusal("open", store=str(folder), options={})
-    got = [(one["seq"], one["id"]) for one in poll(x)] if refused is None else []
-    told = f"opening messages 1, 4, 5, 6 and 7, of which x had read three: {said(refused)}; x's next are {got}"
-    ctx.expect("worker.log.41", got == [(6, "m6"), (7, "m7")], told)
-    if refused is None and [name for _, name in got] != ["m6", "m7"]:  # the row of another item
-        ctx.expect("worker.cursor.03", False, told)
+    came = [(message["seq"], message["id"]) for message in poll(x)] if refused is None else []
+    why = f"opening messages 1, 4, 5, 6 and 7, of which x had read three: {said(refused)}; x's next are {came}"
+    ctx.expect("worker.log.41", came == [(6, "m6"), (7, "m7")], why)
+    if refused is None and [name for _, name in came] != ["m6", "m7"]:  # the row of another item
+        ctx.expect("worker.cursor.03", False, why)
 
 
 _PHASE_0 = """
@@ -409,19 +409,19 @@ def signing(ctx: Ctx) -> None:
             db.execute("UPDATE messages SET payload = '{\"n\": 2}' WHERE id = 'changed'")
             db.execute("UPDATE messages SET from_agent = 'boss' WHERE id = 'resent'")
         stranger_publishes(ctx, "unsigned", to_agent="b", payload="1")
-    found = {row["id"]: row for row in poll(b)}
-    good = found["good"].get("payload") == {"n": 1} and not found["good"].get("payload_error")
-    ctx.expect("worker.log.48", good, f"a signed message arrived as {found['good']}")
+    by_id = {row["id"]: row for row in poll(b)}
+    good = by_id["good"].get("payload") == {"n": 1} and not by_id["good"].get("payload_error")
+    ctx.expect("worker.log.48", good, f"a signed message arrived as {by_id['good']}")
     if ctx.has("sqlite"):
         for requirement, names in {"worker.log.46": ["changed", "resent"], "worker.log.47": ["unsigned"]}.items():
-            bad = [found[n] for n in names if not _withheld(found[n])]
+            bad = [by_id[n] for n in names if not _withheld(by_id[n])]
             ctx.expect(requirement, not bad, f"delivered as if it were genuine: {bad}")
     b.call("dump" if ctx.has("dump") else "status")
     b.refusal("poll", agent_id="b", limit="no number")
-    told = {f"the answer to {event.op}": repr(event.value) for event in ctx.history() if event.type in ("ok", "fail")}
+    texts = {f"the answer to {event.op}": repr(event.value) for event in ctx.history() if event.type in ("ok", "fail")}
     files = [path for path in ctx.store.rglob("*") if path.is_file()]
-    told |= {path.name: path.read_bytes().decode("latin-1") for path in files}
-    shown = [place for place, text in told.items() if KEY in text.lower() or bytes.fromhex(KEY).decode() in text]
+    texts |= {path.name: path.read_bytes().decode("latin-1") for path in files}
+    shown = [place for place, text in texts.items() if KEY in text.lower() or bytes.fromhex(KEY).decode() in text]
     ctx.expect("worker.log.70", not shown, f"the signing key stands in {', '.join(shown)}")
 
 
@@ -449,9 +449,9 @@ def contention(ctx: Ctx) -> None:
     failed = [str(result) for result in batches if isinstance(result, Exception)]
     count = len(poll(a, limit=1000))
     good = not failed and count == 82
-    told = f"two writers of 40 messages at once: errors {failed}, {count - 2} of 80 stored"
+    why = f"two writers of 40 messages at once: errors {failed}, {count - 2} of 80 stored"
     wrong = _open_it_together(ctx, a, b) if good else {}
-    ctx.expect("worker.log.49", good and not wrong, f"{told}; two that open the store at once and publish: {wrong}")
+    ctx.expect("worker.log.49", good and not wrong, f"{why}; two that open the store at once and publish: {wrong}")
 
 
 def _open_it_together(ctx: Ctx, a: Session, b: Session) -> dict[str, str]:
@@ -505,11 +505,11 @@ def readers_do_not_wait(ctx: Ctx) -> None:
         db.execute("BEGIN IMMEDIATE")
         db.execute("UPDATE meta SET value = value")
         try:
-            got: Any = ids(poll(a, timeout_s=3))
+            answer: Any = ids(poll(a, timeout_s=3))
         except Exception as error:
-            got = error
+            answer = error
         db.execute("ROLLBACK")
-    ctx.expect("worker.log.51", got == ["m1"], f"a poll while another held the write lock: {got}")
+    ctx.expect("worker.log.51", answer == ["m1"], f"a poll while another held the write lock: {answer}")
 
 
 @scenario("log.schema", needs=("sqlite",))
@@ -531,8 +531,8 @@ def schema(ctx: Ctx) -> None:
         good = version is not None and version[0] == "1" and _columns(db, "meta") == ["key", "value"]
         ctx.expect("worker.log.37", good, f"meta's schema_version is {version and version[0]!r}")
         states = [tuple(row) for row in db.execute("SELECT id, last_seq FROM export_state")]
-        one = _refused(db, "INSERT INTO export_state (id, last_seq) VALUES (2, 0)")
-        ctx.expect("worker.log.38", len(states) == 1 and states[0][0] == 1 and one, f"export_state holds {states}")
+        is_one = _refused(db, "INSERT INTO export_state (id, last_seq) VALUES (2, 0)")
+        ctx.expect("worker.log.38", len(states) == 1 and states[0][0] == 1 and is_one, f"export_state holds {states}")
         mode = db.execute("PRAGMA journal_mode").fetchone()[0]
         ctx.expect("worker.log.39", mode == "wal", f"journal_mode is {mode}")
 

@@ -31,11 +31,11 @@ def addressed_to_one(ctx: Ctx) -> None:
     a, b, c = _agents(ctx, "abc")
     publish(a, id="to-b", to="b")
     publish(a if ctx.has("self_delivery") else c, id="to-a", to="a")
-    got = {session.agent: ids(poll(session)) for session in (a, b, c)}
-    reached = got["b"] == ["to-b"] and "to-a" in got["a"]
-    ctx.expect("worker.route.02", reached, f"one message each to b and a: polls gave {got}")
-    only = "to-b" not in got["a"] + got["c"] and "to-a" not in got["b"] + got["c"]
-    ctx.expect("worker.route.03", only, f"one message each to b and a: polls gave {got}")
+    came = {session.agent: ids(poll(session)) for session in (a, b, c)}
+    reached = came["b"] == ["to-b"] and "to-a" in came["a"]
+    ctx.expect("worker.route.02", reached, f"one message each to b and a: polls gave {came}")
+    only = "to-b" not in came["a"] + came["c"] and "to-a" not in came["b"] + came["c"]
+    ctx.expect("worker.route.03", only, f"one message each to b and a: polls gave {came}")
 
 
 @scenario("route.one_order", needs=("broadcast",))
@@ -62,6 +62,6 @@ def names_are_exact(ctx: Ctx) -> None:
             poll(a, agent_id=name)
     for name in names:
         publish(a, id=f"to {name}", to=name)
-    got = {name: ids(poll(a, agent_id=name)) for name in names}
-    wrong = {name: found for name, found in got.items() if found != [f"to {name}"]}
+    came = {name: ids(poll(a, agent_id=name)) for name in names}
+    wrong = {name: shown for name, shown in came.items() if shown != [f"to {name}"]}
     ctx.expect("worker.route.06", not wrong, f"these agents were given other messages than their own: {wrong}")
