@@ -38,8 +38,9 @@ Read = Callable[[Path], dict[str, Any]]
 
 
 def can_compare(hello: HelloReply, subject: Subject) -> bool:
-    """Can two states be told apart, at least by what readers are shown?"""
-    return can_dump(hello) or subject.shown is not None
+    """Can two states be told apart, at least by what readers are shown? Not where a look takes what it is shown."""
+    takes = "consumes" in hello.features and "unacked" not in hello.features
+    return can_dump(hello) or (subject.shown is not None and not takes)
 
 
 def suited(subject: Subject, hello: HelloReply) -> Subject:

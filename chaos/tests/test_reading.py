@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -91,3 +93,10 @@ def test_a_large_store_says_the_same_by_its_tables(tmp_path: Path, fill: Fill, m
         fleet.give_back(session.door, retired=False)
     assert read["messages"]
     assert read == {name: dump[name] for name in read}  # tables of the bus's own aside
+
+
+@pytest.mark.parametrize(("promises", "is_seen"), [("", True), ("consumes", False), ("consumes unacked", True)])
+def test_a_bus_whose_every_look_takes_what_it_shows_is_not_compared(promises: str, is_seen: bool) -> None:
+    bus = f"exec:{shlex.quote(sys.executable)} -m refbus.mailbox {promises}"
+    with contextlib.closing(Fleet([bus], system="mailbox")) as fleet:
+        assert reading.can_compare(fleet.hello, SUBJECTS["mailbox"]) is is_seen
