@@ -111,7 +111,8 @@ def _open_door(spec: str, household: Household) -> Door:
         return open_door(spec, household.spawn)
     except Exception as error:  # of the user's own module, too
         raise Fault(
-            f"it does not start: {error}", "run the command by hand; a relative path starts where you stand"
+            f"it does not start: {error}",
+            "mend the file, or run the command by hand; a relative path starts where you stand",
         ) from error
 
 

@@ -213,7 +213,10 @@ class Form(Way):
             raise ValueError("[send] and [receive] are needed")
         for name in SHOW:
             if (operation := self.operations.get(name)) and not {"id", "body"} <= operation.message.keys():
-                raise ValueError(f"{name}.message must say where `id` and `body` of a message are")
+                carried = (
+                    "of a bus that tells no id, send $key_or_new in a member that it shows again, and name that as id"
+                )
+                raise ValueError(f"{name}.message must say where `id` and `body` of a message are; {carried}")
         if self.also and (more := self.also.operations.keys() - self.operations.keys()):
             raise ValueError(f"also.{min(more)} is not mapped by the first way")
         known = {*CONTRACT.features, *CONTRACT.limits, "durability"}
