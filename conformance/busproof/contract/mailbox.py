@@ -259,7 +259,7 @@ CONTRACT = Contract(
         "back": _JOB,
     },
     trials={
-        "receive": {"agent_id": "doctor", "limit": 10},
+        "receive": {"agent_id": "neighbour", "limit": 10},  # an agent exists from its first receive
         "send": {"agent_id": "doctor", "to": "neighbour", "body": "a note"},
         "unacked": {"agent_id": "doctor"},
         "ack": {"agent_id": "doctor", "ids": []},
