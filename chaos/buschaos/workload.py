@@ -329,7 +329,10 @@ class _Player:
             self._unresolved.append(Call(call.method, call.params))
 
     def _call(self, session: Session, call: Call) -> None:
-        params: dict[str, Any] = _padded(self._memory.fill(call))
+        filled = self._memory.fill(call)
+        if filled is None:
+            return
+        params: dict[str, Any] = _padded(filled)
         started = time.monotonic()
         reply = session.call(call.method, **params)
         self._took_s[call.method].append(time.monotonic() - started)

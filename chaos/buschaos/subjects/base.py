@@ -24,8 +24,8 @@ class Memory:
     def enter(self, session: Session) -> None:
         """Make the calls of a new session that come before its work."""
 
-    def fill(self, call: Call) -> dict[str, Any]:
-        """The parameters of a planned call."""
+    def fill(self, call: Call) -> dict[str, Any] | None:
+        """The parameters of a planned call; None if there is nothing yet that it could be about."""
         return call.params
 
     def heed(self, call: Call, params: dict[str, Any], reply: dict[str, Any]) -> None:

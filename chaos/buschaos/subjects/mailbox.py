@@ -232,14 +232,14 @@ class MailboxMemory(Memory):
         self._jobs: list[dict[str, Any]] = []
         self._settled: dict[str, Any] = {}
 
-    def fill(self, call: Call) -> dict[str, Any]:
-        """An ack is of a share of what was shown last; done is of a job in hand."""
+    def fill(self, call: Call) -> dict[str, Any] | None:
+        """An ack is of a share of what was shown last; done is of a job in hand, or of the last one again."""
         params = dict(call.params)
         if call.method == "ack":
             params["ids"] = self._shown[: max(1, round(params.pop("share") * len(self._shown)))] or ["nothing"]
         elif call.method == "done":
             self._settled = self._jobs.pop() if self._jobs else self._settled
-            params = self._settled or {"queue": QUEUE, "id": "nothing", "receipt": "nothing"}
+            return self._settled or None
         return params
 
     def heed(self, call: Call, params: dict[str, Any], reply: dict[str, Any]) -> None:
