@@ -217,7 +217,7 @@ class MailboxModel(Model):
         limit = min(limit, self.limits.get("page_max", limit))
         waiting = self.waiting(agent_id, start)
         is_sure = self.has("arrival") or len({self.messages[entry.message].sender for entry in waiting}) < 2
-        if limit < len(waiting) and not self.has("limit"):
+        if limit < len(waiting) and not self.has("limit"):  # on another bus
             raise DoesNotApply("a part of what waits, on a bus whose receive takes no limit")
         if limit < len(waiting) and not is_sure:
             raise DoesNotApply("a part of what waits, of several senders, on a bus that orders each sender's alone")
