@@ -94,7 +94,7 @@ vars(scan)["settled"] = settled
 vars(scan)["large"] = lambda scanner, file: file.stat.size > scanner._store.config.message_bytes_max
 
 # relay.limit.11: an odd entry in .pending is recorded, too.
-changed(scan, "Scanner._pending", ("present.add(name)", "odd(self, found, path)\n            present.add(name)"))
+changed(scan, "Scanner._pending", ("present.add(name)", "odd(self, status, path)\n            present.add(name)"))
 
 
 def odd(scanner: Any, status: Any, path: str) -> None:

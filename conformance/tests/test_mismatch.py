@@ -51,7 +51,7 @@ def test_a_call_without_an_answer_says_first_what_happened() -> None:
 
 
 def test_a_refusal_of_the_model_says_why() -> None:
-    assert "no whole number from 0 to" in str(answer(ttl_seconds=-1)) and "-1" in str(answer(ttl_seconds=-1))
+    assert "ttl_seconds is 1 to 315,360,000, not -1" in str(answer(ttl_seconds=-1))
     assert "missing or unknown: x" in str(answer(x=1))
 
 
