@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from busproof.bus.base import HOW_LONG
 from busproof.bus.fleet import Fleet
 from busproof.bus.warm import Warm
@@ -137,6 +139,7 @@ def test_one_refusal_of_many_methods_is_one_cause() -> None:
     assert refused[0].cause == refused[1].cause != other.cause
 
 
+@pytest.mark.nightly
 def test_a_mutant_has_fewer_causes_than_scripts_that_it_breaks(warm: Warm) -> None:
     """Each row that is broken stands under one of them. Each part of the corpus shows it by a script of its own."""
     fleet = Fleet([faults("worker")["ack_goes_back"].spec(warm)], system="worker")

@@ -58,7 +58,13 @@ def test_a_bus_that_loses_one_message_in_twenty_fails_its_row_of_loss(system: st
         assert of_loss <= failed(fleet, seed)
 
 
-@pytest.mark.parametrize("nouns", [("log",), ("log", "cursor"), ("log", "cursor", "route")])
+@pytest.mark.parametrize(
+    "nouns",
+    [
+        ("log",),
+        *(pytest.param(more, marks=pytest.mark.nightly) for more in [("log", "cursor"), ("log", "cursor", "route")]),
+    ],
+)
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(2, 11))])
 def test_a_bus_of_another_language_that_tells_no_seq_is_judged_by_what_it_shows(
     tmp_path: Path, nouns: tuple[str, ...], seed: int

@@ -31,6 +31,7 @@ def test_the_search_finds_the_naive_bus_broken(seed: int) -> None:
     assert row.why.endswith("--calls 1")
 
 
+@pytest.mark.nightly
 def test_a_fault_fails_the_rows_of_its_noun(warm: Warm) -> None:
     """The programs that do not meet the fault decide the other rows, or these stay undecided."""
     rows = searched(faults("worker")["claims_everything"].spec(warm), "worker")
