@@ -46,13 +46,14 @@ for name in sys.argv[2:]:
 
 
 def cheap_to_dear() -> Iterator[Any]:
-    """Every fault, by day with the rows that no cheaper one has killed; all rows of the others, nightly."""
+    """Every fault, by day with the rows that no cheaper one has killed; nightly all others, and what plays a corpus."""
     for system in SYSTEMS:
         decided: set[str] = set()
         for fault in sorted((each for each in BUSES if each.system == system), key=cost):
             rows = {row for row in fault.rows if catalogue(system)[row].item}
             if rows - decided or not rows:
-                yield pytest.param(fault, rows - decided, id=fault.id)
+                marks = [pytest.mark.nightly] if cost(fault) >= COSTS["corpus"] else []
+                yield pytest.param(fault, rows - decided, id=fault.id, marks=marks)
             if rows & decided:
                 yield pytest.param(fault, rows, id=f"{fault.id}-all", marks=pytest.mark.nightly)
             decided |= rows
