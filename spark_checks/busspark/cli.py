@@ -16,12 +16,11 @@ from busproof.oddities.jetstream import Unreachable
 from busproof.oracle.checks import Verdict, overall
 from busproof.words import kit_failed, say
 from busspark import telling
-from busspark.compact import is_compact, runs_of, systems_of
+from busspark.compact import Run, is_compact, runs_of, systems_of
 from busspark.errors import EngineError
 from busspark.follow import follow
 from busspark.sources import IS_URI, as_streams, histories
 from busspark.states import state_of
-from busspark.twin import Run
 from busspark.validate import validate
 
 EXIT_CODES = {"valid": 0, "invalid": 1, "unknown": 2}
@@ -55,7 +54,7 @@ def _judge(args: argparse.Namespace) -> int:
     states = {path: state for path in args.paths if (state := _state(path))}
     args.paths, args.states = [path for path in args.paths if path not in states], list(states.values())
     codes = [_tell_state(state) for state in args.states]
-    if args.paths and (args.master or any(IS_URI in path for path in args.paths)):
+    if args.paths and _is_far(args):
         codes.append(_audit(args, list(_seen_from_afar(args.paths))))
     elif args.paths:
         with as_streams(args.paths) as streams:
@@ -63,6 +62,14 @@ def _judge(args: argparse.Namespace) -> int:
     elif args.out:
         telling.write(args.out, [], "invalid" if 1 in codes else "valid", {}, args.states)
     return next(code for code in (1, 2, 0) if code in codes)
+
+
+def _is_far(args: argparse.Namespace) -> bool:
+    """Is it elsewhere, or do workers judge it who need not see the temporary files of this process?"""
+    is_remote = bool(args.master) and not args.master.startswith("local")
+    has_workers = is_remote and args.engine in ("auto", "spark")
+    is_compacted = len(args.paths) == 1 and is_compact(Path(args.paths[0]))
+    return any(IS_URI in path for path in args.paths) or (has_workers and not is_compacted)
 
 
 def _seen_from_afar(paths: list[str]) -> Iterator[str]:
@@ -142,7 +149,7 @@ def _audit(args: argparse.Namespace, streams: str | list[str]) -> int:
 
 
 def _fit_engine(args: argparse.Namespace, streams: str | list[str]) -> str:
-    if args.conf or isinstance(streams, list):
+    if args.master or args.conf or isinstance(streams, list):
         return "spark"
     events = _events(streams)
     engine = "spark" if events >= EVENTS_FOR_SPARK else "python"
@@ -173,7 +180,7 @@ def _in_spark(args: argparse.Namespace, streams: str | list[str]) -> Judged:
     started = time.monotonic()
     _say("spark: starting a JVM, which takes some seconds")
     conf = {key: value for key, _, value in (pair.partition("=") for pair in args.conf)}
-    is_short = isinstance(streams, str) and _events(streams) < EVENTS_OF_A_SHORT_ONE
+    is_short = not args.master and isinstance(streams, str) and _events(streams) < EVENTS_OF_A_SHORT_ONE
     session = spark_session(master=args.master or "", conf=conf, is_short=is_short)
     with told_in_a_sentence(), stopped(session) as spark:
         judged = dict(sorted(judge(spark, streams, _say).items()))

@@ -11,7 +11,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -148,7 +148,7 @@ def _batches(system: str, run: str, folder: Path, about: Any) -> Iterator[pa.Rec
     table = pa.Table.from_pylist([{"run": run, **msgspec.structs.asdict(about)}], schema_of(FACTS["about"]))
     streams = ((name, pq.ParquetFile(path)) for name in FACTS for path in (folder / name).glob("*.parquet"))
     rows = ((name, batch) for name, file in streams if name != "about" for batch in file.iter_batches())
-    for name, batch in [*rows, ("about", table.to_batches()[0])]:
+    for name, batch in chain(rows, [("about", table.to_batches()[0])]):
         own = dict(zip(batch.schema.names, batch.columns, strict=True))
         own |= {"system": pa.repeat(system, len(batch)), "stream": pa.repeat(name, len(batch))}
         yield pa.record_batch(

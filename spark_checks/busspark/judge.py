@@ -16,7 +16,7 @@ from busproof.oracle.checks import Check, Facts, Verdict, clocks, export, integr
 from busproof.oracle.checks.facts import FACTS, About, Export, Fact
 from busproof.systems import SYSTEMS
 from busspark.closer import Closer, by_run
-from busspark.compact import current
+from busspark.compact import Run, current
 from busspark.counted import of_all
 from busspark.ingest import ingested
 from busspark.known import KNOWN, is_screened
@@ -25,7 +25,6 @@ from busspark.screen import window
 from busspark.screen.edges import Suspicion, suspicions
 from busspark.screen.rows import RUN, Streams, rows_of, sums_of
 
-Run = tuple[str, str]  # system, run
 PARTITIONS = "spark.sql.shuffle.partitions"
 EVENTS_OF_A_PARTITION = 1_000_000
 

@@ -15,8 +15,7 @@ from busproof.oddities.examine import Findings
 from busproof.oracle.checks import Verdict, Witness
 from busproof.oracle.checks.facts import About
 from busproof.words import one_line, say
-from busspark.compact import runs_of
-from busspark.twin import Run
+from busspark.compact import Run, runs_of
 
 SHOWN = 3  # witnesses of a check
 RUNS_SHOWN = 20

@@ -16,12 +16,11 @@ import pyarrow.parquet as pq
 from busproof.oracle.checks import Facts, Verdict, judge_facts
 from busproof.oracle.checks.facts import FACTS
 from busproof.systems import SYSTEMS
-from busspark.compact import runs_of, systems_of
+from busspark.compact import Run, runs_of, systems_of
 from busspark.narrow.judge import can_judge
 from busspark.narrow.judge import judge as narrow
 
 EVENTS_IN_MEMORY = 200_000
-Run = tuple[str, str]  # system, run
 
 
 def judge(folder: Path) -> Iterator[tuple[Run, list[Verdict]]]:

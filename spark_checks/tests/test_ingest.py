@@ -13,7 +13,7 @@ from spark_checks.tests.damage import Damage, events_of, written
 from spark_checks.tests.test_compact import parts_of
 
 from busproof.contract.history import HistoryError
-from busspark import twin
+from busspark import cli, twin
 from busspark.compact import compact
 from busspark.judge import judge
 from busspark.sources import histories
@@ -51,3 +51,23 @@ def test_a_file_that_is_no_history_is_named(spark: SparkSession, tmp_path: Path)
     (tmp_path / "notes.jsonl").write_text("a note\n")
     with pytest.raises(HistoryError, match=r"notes\.jsonl is no history"):
         judge(spark, [(tmp_path / "notes.jsonl").as_uri()])
+
+
+@pytest.mark.parametrize(
+    ("argv", "is_far"),
+    [
+        (["runs"], False),
+        (["runs", "--engine", "both", "--master", "local[2]"], False),
+        (["s3a://bucket/*.jsonl"], True),
+        (["runs", "--master", "spark://host:7077"], True),
+        (["runs", "--master", "spark://host:7077", "--engine", "both"], False),  # Python judges the same streams
+        (["streams", "--master", "spark://host:7077"], False),
+    ],
+)
+def test_spark_reads_the_lines_where_this_process_cannot_or_its_workers_see_no_file_of_it(
+    argv: list[str], is_far: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "streams" / "worker" / "about").mkdir(parents=True)
+    (tmp_path / "streams" / "worker" / "about" / "part-0.parquet").touch()
+    assert cli._is_far(cli._parser().parse_args(argv)) is is_far

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from busproof.oracle.checks import Verdict
 from busspark import twin
-from busspark.compact import compact
+from busspark.compact import Run, compact
 from busspark.generate.stage import Fault
 
 
@@ -63,7 +63,7 @@ def main() -> int:
     return 1 if lost or extra else 0
 
 
-def _in_spark(streams: str) -> dict[twin.Run, list[Verdict]]:
+def _in_spark(streams: str) -> dict[Run, list[Verdict]]:
     from busspark.judge import judge
     from busspark.session import spark_session, stopped
 
