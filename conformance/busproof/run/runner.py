@@ -79,6 +79,7 @@ class RowResult(BaseModel):
     left_out: dict[str, int] = {}  # of the corpus: how many calls of each method this bus was not sent
     calls: int = 0  # and of how many in all
     not_played: int = 0  # scripts of the corpus, as enough had broken
+    undecided: int = 0  # races of the corpus that could not be judged
 
 
 def item_names(system: str) -> list[str]:
@@ -375,8 +376,9 @@ def _run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
     else:
         results += [_result(row, "pass") for row in held]
         results += [_not_reached(fleet, row, replay) for row in own if row.id not in replay.rows.keys() | broken.keys()]
-    counts = {"check": CORPUS, "left_out": dict(replay.left_out), "calls": replay.calls + replay.left_out.total()}
-    return [result.model_copy(update={**counts, "not_played": replay.not_played}) for result in results]
+    counts = {"left_out": dict(replay.left_out), "calls": replay.calls + replay.left_out.total()}
+    counts |= {"check": CORPUS, "not_played": replay.not_played, "undecided": replay.undecided}
+    return [result.model_copy(update=counts) for result in results]
 
 
 def _asked_of_the_corpus(fleet: Fleet, specification: Specification, row: str) -> corpus.Replay:
@@ -514,7 +516,7 @@ def _run_explore(fleet: Fleet, rows: list[Requirement], item: str, profile: str,
             drawn = play_again(fleet, specification, drawn.steps)
         program = corpus.certain(fleet, specification, drawn)
         if program.mismatch is None:
-            whole += 1
+            whole += not program.seen.undecided
             continue
         cut += 1
         broken = [known[name] for name in program.mismatch.rows if name in known]
