@@ -104,6 +104,9 @@ class Duet:
         door = self._peers.take()
         opens = self._peer.method != "open"
         peer = self._come(door, _PEER, self._peer.agent, late_ms, opens=opens, is_nobody=is_nobody)
+        if self._peer.stirs is not None:
+            time.sleep(first == "meanwhile" and 1 - time.time() % 1)  # all of it is in one second
+            self._peer.stirs(peer, self._ground.fleet.hello)
         victims, peers = Held(place.ordinal, place.then), Held(place.peers)
         with (
             watched_child(victim.door).watched(self._store, victims.decide, answers=True) as watch,
