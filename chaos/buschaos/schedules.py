@@ -194,7 +194,8 @@ class Schedules:
                 program = self._invented(fleet, seed)
                 self.counts["drawn programs"] += 1
                 self.counts["calls held in them"] = self._methods.stood
-                self.counts["races not judged, as a call is not asked in some order"] += program.seen.undecided
+                if program.seen.undecided:
+                    self.counts["races undecided, as a call is not asked in some order"] += program.seen.undecided
                 if program.mismatch is None or program.mismatch.kind in kinds:
                     yield []
                 else:
