@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from busproof import evidence
-from busproof.run.runner import WORST_FIRST, RowResult
+from busproof.run.result import WORST_FIRST, RowResult
 
 EXIT_CODES = {"valid": 0, "invalid": 1, "unknown": 2}
 
