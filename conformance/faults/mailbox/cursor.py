@@ -117,12 +117,12 @@ def the_lowest_priority_first():
 @fault("mailbox.cursor.13", control="history")
 def sleeps_through():
     """A receive that waits looks once, and sleeps."""
+    module.time = time  # type: ignore[attr-defined]
     rewrite(
         MailboxBus.receive,
         "self.store.wait_for(look, wait_ms / 1000) if wait_ms else look()",
         "look() or time.sleep(wait_ms / 1000) or answer.update(messages=[])",
     )
-    module.time = time  # type: ignore[attr-defined]
 
 
 @fault("mailbox.cursor.16", chaos={"waits": True})
