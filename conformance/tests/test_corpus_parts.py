@@ -88,6 +88,14 @@ def test_what_one_part_does_not_reach_another_decides() -> None:
         assert _joined([decided, result("inconclusive", f"{NOT_REACHED}: these broke before: x")]) == [decided]
 
 
+def test_a_row_that_one_part_broke_is_not_told_as_open_by_another() -> None:
+    """The time was over in that one. On another fleet it is open all the same, and so is a row that held."""
+    broken, spent = result("fail", "broken"), result("could-not-run", BUDGET_SPENT)
+    assert _joined([spent, broken]) == [broken]
+    mixed = spent.model_copy(update={"fleet": "mixed"})
+    assert _joined([mixed, broken]) == [mixed, broken]
+
+
 def test_what_no_part_reaches_stays_open_and_so_does_what_was_not_played() -> None:
     unreached = [result("could-not-run", NOT_REACHED)] * 3
     assert _joined(unreached) == unreached

@@ -48,8 +48,9 @@ def run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
     else:
         results += [decided(row, "pass") for row in held]
         results += [_not_reached(fleet, row, replay) for row in own if row.id not in replay.rows.keys() | broken.keys()]
-    counts = {"check": CORPUS, "left_out": dict(replay.left_out), "calls": replay.calls + replay.left_out.total()}
-    return [result.model_copy(update={**counts, "not_played": replay.not_played}) for result in results]
+    counts = {"left_out": dict(replay.left_out), "calls": replay.calls + replay.left_out.total()}
+    counts |= {"check": CORPUS, "not_played": replay.not_played, "undecided": replay.undecided}
+    return [result.model_copy(update=counts) for result in results]
 
 
 def _asked_of_the_corpus(fleet: Fleet, specification: Specification, row: str) -> corpus.Replay:

@@ -44,6 +44,7 @@ class RowResult(BaseModel):
     left_out: dict[str, int] = {}  # of the corpus: how many calls of each method this bus was not sent
     calls: int = 0  # and of how many in all
     not_played: int = 0  # scripts of the corpus, as enough had broken
+    undecided: int = 0  # races of the corpus that could not be judged
 
 
 def decided(row: Requirement, outcome: Outcome, why: str = "", fleet: str = "", **more: Any) -> RowResult:

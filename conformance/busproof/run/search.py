@@ -36,7 +36,7 @@ def run_search(fleet: Fleet, rows: list[Requirement], item: str, profile: str, s
             drawn = play_again(fleet, specification, drawn.steps)
         program = corpus.certain(fleet, specification, drawn)
         if program.mismatch is None:
-            whole += 1
+            whole += not program.seen.undecided
             continue
         cut += 1
         broken = [known[name] for name in program.mismatch.rows if name in known]
