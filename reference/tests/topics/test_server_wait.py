@@ -279,5 +279,5 @@ def test_a_closed_reader_is_noticed(tmp_path: Path) -> None:
     ) as process:
         os.close(writes)
         os.close(reads)
-        _, told = process.communicate("go\n", timeout=50)
-    assert told == "False go\nFalse"
+        _, errors = process.communicate("go\n", timeout=50)
+    assert errors == "False go\nFalse"
