@@ -30,7 +30,7 @@ from buschaos.limits import LEAST_S, Time
 from buschaos.nemeses import bpf
 from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Fail, Kill, Others, Short, Watch
 from buschaos.operations import Operation, applicable
-from buschaos.points import AFTER_THE_ANSWER, READS, SYNCS, Point, may_fail
+from buschaos.points import AFTER_THE_ANSWER, READS, SYNCS, Point, may_fail, why_impossible
 from buschaos.snapshots import Shot, shots
 from buschaos.stage import Ground, Outcome, Rehearsal, Stage, Victims
 from buschaos.state import Problem
@@ -42,6 +42,7 @@ from busproof.bus.scratch import ROOM_OF_FEW_BYTES, scratch
 from busproof.contract.history import Event
 
 Kind = tuple[object, ...]  # a fault and its place: if time is short, each kind has a point first
+FEW = 6  # points of an operation, in a sample
 REAL_KILLS = 1  # of each operation's points, for readers to whom snapshots are not proof enough
 AGAIN_OF_SLOW_STARTERS = 4  # points of an operation at which the call is made again; all are looked at
 
@@ -66,6 +67,7 @@ class OperationResult:
     doubt: str  # the part of it that was not seen, if any
     points: list[PointResult] = field(default_factory=list)
     left_out: int = 0  # points for which there was no time
+    spared: int = 0  # points that a sample does without
 
     @property
     def bad(self) -> list[PointResult]:
@@ -113,6 +115,7 @@ class CrashPoints:
         self._fleet, self._out, self._judge = fleet, out, judge
         self._time, self._tell = time or Time(), tell
         self.left_out = 0  # operations for which there was no time
+        self.why_impossible = ""  # why an operation does not have the one point that was asked for
         self._kills, self._torn, self._errors, self._sticky = kills, torn, errors, sticky
         self._only, self._seed, self._real_kills, self._reads = only, seed, real_kills, reads
         self._shorts, self._others = shorts, others
@@ -144,8 +147,12 @@ class CrashPoints:
     def _all_points(self, ground: Ground, operation: Operation, work: Path, time: Time) -> OperationResult:
         rehearsal = rehearse(ground, operation, work / "rehearsal")
         result = OperationResult(operation, rehearsal.changes, rehearsal.ledger.doubt)
+        if self._only is not None and (why := why_impossible(self._only, rehearsal.changes)):
+            self.why_impossible = f"{operation.name} has no point {self._only}: {why}"
+            return result
         every = list(self._plays(ground, operation, rehearsal, work, is_whole=not result.doubt))
-        plays = time.ordered(every, f"{self._seed} {operation.name}", lambda play: play[0])
+        plays = time.ordered(every, f"{self._seed} {operation.name}", lambda play: play[0], few=FEW)
+        result.spared = len(every) - len(plays)
         for number, (_, play) in enumerate(plays):
             if time.is_over:
                 result.left_out = len(plays) - number
@@ -251,9 +258,11 @@ class CrashPoints:
     def _result(
         self, stage: Stage, operation: Operation, point: Point, struck: Change | None, problems: list[Problem]
     ) -> PointResult:
-        title = f"{operation.name}, {point.describe(struck)} (--only {operation.name!r} --at {point})"
+        title = f"{operation.name}, {point.describe(struck)}"
         if not problems:
             return PointResult(point, title, [], struck is not None)
+        again = f"--only {operation.name!r} --at {point}"
+        problems = [replace(problem, point=title, again=again) for problem in problems]
         name = f"{operation.name.replace(' ', '_').replace(',', '')}-{stage.folder.name.partition('-')[2]}"
         return PointResult(point, title, problems, struck is not None, stage.keep(self._out / name, title))
 

@@ -23,6 +23,48 @@ def causes(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     return _grouped(rows, lambda row: HOW_LONG if HOW_LONG in row["why"] else _difference(row))
 
 
+_DIFFERS = re.compile(r"^(?P<path>[^:]+): (?P<expected>.*) expected, not (?P<actual>.*)$")
+STEP_CHARS = 160
+
+
+def first_step(row: dict[str, Any]) -> str:
+    """What to do first about a row that did not hold, in one line."""
+    if row.get("step"):
+        return str(row["step"])
+    said = next((line.strip() for line in row["why"].split("\n") if line.strip()), "")
+    method = str(row.get("cause", "")).partition(" ")[0]
+    differs = _DIFFERS.match(said)
+    if row["outcome"] == "could-not-run":
+        step = f"give it what it lacks: {said}"
+    elif HOW_LONG in row["why"]:
+        step = "see on the bus's stderr why no answer came; a slow bus is given more time by BUSPROOF_PATIENCE=10"
+    elif differs and method:
+        step = f"make `{method}` answer {differs['expected']} for {differs['path']}, not {differs['actual']}"
+    else:
+        step = f"play it, and look at its last call: {said}"
+    return step if len(step) <= STEP_CHARS else f"{step[: STEP_CHARS - 1]}…"
+
+
+def marked(why: str) -> list[list[tuple[str, bool]]]:
+    """The lines of a row's evidence in pieces; True: the value that differs, in the model's answer and in the bus's."""
+    lines = why.split("\n")
+    differs = next(filter(None, map(_DIFFERS.match, lines)), None)
+    if differs is None:
+        return [[(line, False)] for line in lines]
+    member = next(reversed(re.findall(r"[A-Za-z_]\w*", differs["path"])), "")
+    sides = {"model:": differs["expected"], "bus:": differs["actual"]}
+    return [_pieces(line, member, sides.get(line.split(maxsplit=1)[0] if line.split() else "", "")) for line in lines]
+
+
+def _pieces(line: str, member: str, value: str) -> list[tuple[str, bool]]:
+    """A line, with the first place of a value of this member apart."""
+    for target in (f'"{member}": {value}', value):
+        before, there, after = line.partition(target) if value else (line, "", "")
+        if there:
+            return [(before, False), (there, True), (after, False)]
+    return [(line, False)]
+
+
 def _difference(row: dict[str, Any]) -> str:
     return str(row.get("cause") or row["why"])
 
