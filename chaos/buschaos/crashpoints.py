@@ -42,7 +42,8 @@ from busproof.bus.scratch import ROOM_OF_FEW_BYTES, scratch
 from busproof.contract.history import Event
 
 Kind = tuple[object, ...]  # a fault and its place: if time is short, each kind has a point first
-FEW = 6  # points of an operation, in a sample
+FEW = 4  # points of an operation, in a sample that kills
+FEW_ERRORS = 2
 REAL_KILLS = 1  # of each operation's points, for readers to whom snapshots are not proof enough
 AGAIN_OF_SLOW_STARTERS = 4  # points of an operation at which the call is made again; all are looked at
 
@@ -151,7 +152,9 @@ class CrashPoints:
             self.why_impossible = f"{operation.name} has no point {self._only}: {why}"
             return result
         every = list(self._plays(ground, operation, rehearsal, work, is_whole=not result.doubt))
-        plays = time.ordered(every, f"{self._seed} {operation.name}", lambda play: play[0], few=FEW)
+        plays = time.ordered(
+            every, f"{self._seed} {operation.name}", lambda play: play[0], few=FEW if self._kills else FEW_ERRORS
+        )
         result.spared = len(every) - len(plays)
         for number, (_, play) in enumerate(plays):
             if time.is_over:

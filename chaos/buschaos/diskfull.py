@@ -91,10 +91,14 @@ def run(
     only: Left | None = None,
 ) -> Generator[Level]:
     """Play the levels, in a namespace or on the small file system that is given; then the wants. `only`: one of all."""
-    played = [(only.of, only.amount, only.opened)] if only else [
-        *(("pages", amount, opened) for amount in levels for opened in ("before", "after")),
-        *((what, amount, "before") for what, amounts in wants for amount in amounts),
-    ]
+    played = (
+        [(only.of, only.amount, only.opened)]
+        if only
+        else [
+            *(("pages", amount, opened) for amount in levels for opened in ("before", "after")),
+            *((what, amount, "before") for what, amounts in wants for amount in amounts),
+        ]
+    )
     if not played:
         return
     small = folder or work / "small"

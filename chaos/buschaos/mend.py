@@ -1,4 +1,4 @@
-"""What usually mends a kind of problem: advice by the words of the problem, the first that fits. No more than a guess."""
+"""What usually mends a kind of problem: the first advice whose words fit the problem. It is no more than a guess."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from buschaos.state import Problem
 
 _BY_ACT: dict[str, tuple[tuple[str, str], ...]] = {
     "chaos.power_loss": (
-        (r"^blob|missing: message|is missing, and was", "write and sync the blob, sync its folder, and only then its row"),
+        (r"^blob|missing: message|is missing, and was", "sync the blob, then its folder, and only then write its row"),
         (r"cannot be used|integrity|torn", "write to a new file, sync it, rename it over the old one, sync the folder"),
         (r"", "sync the file before the answer, and its folder after each new name; or declare a lower durability"),
     ),
@@ -23,16 +23,18 @@ _BY_ACT: dict[str, tuple[tuple[str, str], ...]] = {
         (r"took over|lease|claim|late", "ask for the token in the statement that writes, not in a look before it"),
         (r"", "look and write under one lock: BEGIN IMMEDIATE, one conditional UPDATE, or a flock held over both"),
     ),
-    "chaos.waits": ((r"", "take the place in the log, then wait; look again after the watch is set and before sleeping"),),
+    "chaos.waits": (
+        (r"", "look once more after the watch is set and before sleeping, from the place of the last look"),
+    ),
     "chaos.damage": ((r"", "before each write, see that the open file is still the one at its path"),),
     "chaos.gone_callers": ((r"", "move the cursor with the answer, and give back what a cancelled call has taken"),),
 }
 _BY_WORDS = (
     (r"^blob", "write the blob to a temporary file, sync it, rename it to its name, and only then write its row"),
-    (r"^export|^presence: torn", "write whole lines: to a new file that is renamed over the old one, or cut a torn tail"),
-    (r"again|not be resolved|doubled", "let the id of a call decide: the same call again finds its result, and adds nothing"),
+    (r"^export|^presence: torn", "write a new file and rename it over the old one, or cut off a torn tail"),
+    (r"again|not be resolved|doubled", "let the id of a call decide: the same call again finds its result"),
     (r"lost|was answered, and is not whole", "answer after the commit, never before it"),
-    (r"half done|torn|changed|integrity", "make all changes of one call in one transaction, or by one rename at its end"),
+    (r"half done|torn|changed|integrity", "make all changes of a call in one transaction, or by one rename"),
     (r"cannot work on|nobody can", "let a process that comes clear up: a lock, a journal or a half file of a dead one"),
     (r"exclusive|lease|holder", "ask for the token in the statement that writes, not in a look before it"),
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import re
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import cast, get_args
 
 from buschaos.nemeses import bpf
 from buschaos.nemeses.syscalls import ANSWER, PIPE, Change, Continue, Decide, Fail, Kill, Others, Short, Torn, Verdict
@@ -157,7 +157,8 @@ def parse(text: str) -> At:
     if kind == "cut" and (written := _CUT.fullmatch(more)):
         model, block, names, how, which, session = written.groups()
         if model in get_args(Model) and (how := how.replace("-", " ")) in get_args(How):
-            return Outage(Cut(int(place), model, int(block), int(names), how, int(which or 0)), int(session or 0))
+            cut = Cut(int(place), cast(Model, model), int(block), int(names), cast(How, how), int(which or 0))
+            return Outage(cut, int(session or 0))
     if kind == "hold" and more.startswith("then:"):
         return Place(int(place), then=int(more.removeprefix("then:")))
     if kind == "hold":

@@ -10,8 +10,8 @@ import pytest
 
 from buschaos import cli
 from buschaos.limits import Time
-from buschaos.points import Point, parse, why_impossible
 from buschaos.nemeses.syscalls import Change
+from buschaos.points import Point, parse, why_impossible
 from buschaos.subjects import SUBJECTS
 from busproof.pages.report import lines
 
@@ -40,10 +40,7 @@ def test_a_sound_bus_is_valid(system: str, tmp_path: Path, capsys: pytest.Captur
     assert f"A sample decides less than all. The full run: busproof chaos {system}" in out
 
 
-BROKEN = {
-    "worker/answers_before_commit": "log",
-    "comms/writes_artifacts_in_place": "blob",
-}
+BROKEN = {"worker/answers_before_commit": "log", "comms/writes_artifacts_in_place": "blob"}
 
 
 def test_a_broken_bus_is_invalid_and_its_finding_replays_from_one_line(

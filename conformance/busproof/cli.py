@@ -289,7 +289,7 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument("--bus", default=None, metavar="SPEC", help="another bus than the report's")
     verify = add("verify-report", _verify, "recompute a report's counts, verdict and hash")
     verify.add_argument("report", type=Path, help="report.jsonl of a check")
-    comparing = add("compare", _compare, "tell what a bus has newly broken and newly held, from reports of two runs or more")
+    comparing = add("compare", _compare, "tell what a bus has newly broken and newly held, from reports")
     comparing.add_argument("reports", nargs="+", type=Path, metavar="REPORT", help="report.jsonl, the oldest first")
     trace = add("traceability", _traceability, "write the traceability page of a system from the report of a run")
     trace.add_argument("report", type=Path, help="report.jsonl of a check")

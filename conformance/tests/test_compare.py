@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from busproof import cli
+from busproof.bus.base import HOW_LONG
 from busproof.pages.report import lines
 from busproof.pages.report.causes import first_step, marked
 from busproof.run.runner import Outcome, RowResult
@@ -18,7 +19,9 @@ WHY = 'reply.acked: false expected, not true\n  model: {"acked": false}\n  bus: 
 def report(path: Path, **outcomes: Outcome) -> str:
     """A report in which worker.log.01 and so on came out so."""
     rows = [
-        RowResult(requirement=f"worker.log.{name[1:]}", outcome=outcome, check="corpus", fleet="bus", why=WHY, cause="ack x")
+        RowResult(
+            requirement=f"worker.log.{name[1:]}", outcome=outcome, check="corpus", fleet="bus", why=WHY, cause="ack x"
+        )
         for name, outcome in outcomes.items()
     ]
     lines.write(path, {"system": "worker", "hello": HELLO, "started": "now", "busproof": "0"}, rows)
@@ -31,7 +34,12 @@ def test_what_broke_and_what_holds_again_is_told(tmp_path: Path, capsys: pytest.
     new = report(tmp_path / "new", _01="fail", _02="pass", _03="fail", _04="could-not-run")
     assert cli.main(["compare", old, new]) == 1
     told = capsys.readouterr().out
-    for kind, row in {"newly broken": "01", "newly held": "02", "still broken": "03", "not decided any more": "04"}.items():
+    for kind, row in {
+        "newly broken": "01",
+        "newly held": "02",
+        "still broken": "03",
+        "not decided any more": "04",
+    }.items():
         assert f"{kind}: 1\n  worker.log.{row} " in told
     assert "first step: make `ack` answer false for reply.acked, not true" in told
     assert cli.main(["compare", new, old]) == 1  # the other way round 02 broke
@@ -57,6 +65,6 @@ def test_the_first_step_fits_what_happened() -> None:
     """A lack is named, a slow bus is given time, and the advice of chaos comes before all guesses."""
     lacks = {"outcome": "could-not-run", "why": "needs a clock"}
     assert first_step(lacks) == "give it what it lacks: needs a clock"
-    assert "BUSPROOF_PATIENCE" in first_step({"outcome": "fail", "why": "no answer to dump in 10 s; BUSPROOF_PATIENCE=10"})
+    assert "BUSPROOF_PATIENCE" in first_step({"outcome": "fail", "why": f"no answer to dump in 10 s; {HOW_LONG}"})
     assert first_step({"outcome": "fail", "why": WHY, "step": "commit first"}) == "commit first"
     assert first_step({"outcome": "fail", "why": "alice was told b"}).endswith("its last call: alice was told b")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from busproof import cli
-from busproof.bus.fleet import reference
 from busproof.contract.history import scan
 from busproof.oracle.checks import overall
 from busproof.pages import history_page, worth

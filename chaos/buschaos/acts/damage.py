@@ -13,7 +13,6 @@ from buschaos.acts.base import Act, Scene, Shared, Words
 from buschaos.state import Problem
 from buschaos.subjects.base import Subject
 
-
 BITS_FEW, WAYS_FEW = 2, 3  # of a sample: bits of each kind of file, ways to take a file away
 
 

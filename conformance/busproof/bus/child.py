@@ -78,7 +78,7 @@ class Child:
         leads: bool = True,
     ) -> None:
         if not hasattr(select, "poll"):
-            raise DoorError(f"processes of a bus are started by POSIX means, which {sys.platform} does not have (WSL has)")
+            raise DoorError(f"a bus is started by POSIX means, which {sys.platform} does not have (WSL has them)")
         self._leads = leads
         environment = {**os.environ, "TZ": FAR_FROM_UTC, **(env or {})}
         self._process: subprocess.Popen[bytes] | Forked = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from busproof.contract.catalogue import catalogue
 from busproof.pages.report.causes import first_step
@@ -34,7 +35,7 @@ def compare(reports: list[Report]) -> tuple[list[str], int]:
 def _kind(outcomes: list[str]) -> str:
     """What became of one row. A row that changed and changed back is nobody's merit and nobody's fault."""
     decided = [outcome in _BROKEN for outcome in outcomes if outcome in (*_HELD, *_BROKEN)]
-    turns = sum(before != after for before, after in zip(decided, decided[1:], strict=False))
+    turns = sum(before != after for before, after in pairwise(decided))
     if turns > 1:
         return "flaky"
     if turns == 1 and outcomes[-1] in (*_HELD, *_BROKEN):

@@ -1,9 +1,10 @@
 """The operations of a failure as a picture: a lane for each session, time from left to right, in SVG.
 
-An operation is a bar from its call to its answer, green if it was answered, red if it was refused or nobody knows; below
-it stands what was asked, without the name of the session's own agent, and then the answer; concurrent operations show at a glance. A kill is a bar of its own; a lease that was granted is a line below its claim,
-with the time at which it ends. Time is the order of events: a bus whose clock the kit sets does all at one moment.
-The outlined bar is the first that was refused, or, where a model knows the right answers, those that it does not give.
+An operation is a bar from its call to its answer, green if it was answered, red if it was refused or nobody knows.
+Below the bar stands what was asked, without the name of the session's own agent, and then the answer. Concurrent
+operations show at a glance. A kill is a bar of its own; a lease that was granted is a line below its claim, with the
+time at which it ends. Time is the order of events: a bus whose clock the kit sets does all at one moment. The
+outlined bar is the first that was refused, or, where a model knows the right answers, those that it does not give.
 """
 
 from __future__ import annotations

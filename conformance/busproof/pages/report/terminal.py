@@ -12,7 +12,16 @@ from typing import IO, Any
 
 from busproof.contract import CONTRACTS
 from busproof.contract.catalogue import CORPUS, HISTORY, catalogue
-from busproof.pages.report.causes import by_first_row, causes, chosen, first_step, held_elsewhere, marked, others, script_of
+from busproof.pages.report.causes import (
+    by_first_row,
+    causes,
+    chosen,
+    first_step,
+    held_elsewhere,
+    marked,
+    others,
+    script_of,
+)
 from busproof.pages.report.lines import Report
 from busproof.words import one_line, printable
 
