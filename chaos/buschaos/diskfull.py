@@ -43,7 +43,7 @@ FAILED, APART = "failed", "apart"  # instead of a level
 ROOM = "room"  # a level with enough of everything
 LEVELS = (*range(40), *range(40, 100, 5))  # free pages of 4 KiB
 LEVELS_FEW = (0, 1, 2, 3, 5, 8, 13, 21, 28, 34)
-LEVELS_OF_SAMPLE = (0, 2, 8)
+LEVELS_OF_SAMPLE = (0, 3, 8)
 LEVELS_OF_SLOW_STARTERS = (*LEVELS_FEW, 44)  # at 44 all of `topics` finds room
 
 Wants = tuple[tuple[Scarce, tuple[int, ...]], ...]

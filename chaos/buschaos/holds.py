@@ -59,7 +59,7 @@ TWICE_OF_SLOW_STARTERS = 2
 CROSSED = 40  # pairs that nobody named, and
 POINTS_OF_CROSSED = 4  # places of each
 CROSSED_OF_SLOW_STARTERS = 4
-PAIRS_FEW, PLACES_FEW = 8, 2  # of a sample, and places of each pair
+PAIRS_FEW, PLACES_FEW = 8, 2  # of a sample, half as many of slow starters; and places of each pair
 OUR_CLOCK = "faketime:"
 HOUR_MS = 3_600_000
 
@@ -165,7 +165,8 @@ class Holds:
 
             # Those that nobody named come last: they are drawn by the seed anyway.
             every = [pair for pair in pairs if not pair[1].is_crossed]
-            named = self._time.ordered(every, f"{self._seed}", lambda pair: pair[0].noun, few=PAIRS_FEW)
+            few = PAIRS_FEW // 2 if self._subject.is_slow_to_start else PAIRS_FEW
+            named = self._time.ordered(every, f"{self._seed}", lambda pair: pair[0].noun, few=few)
             self.sampled_out = len(every) - len(named)
             ordered = [*named, *(pair for pair in pairs if pair[1].is_crossed)]
             yield from self._in_order(play, ordered, count)

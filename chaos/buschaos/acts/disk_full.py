@@ -72,7 +72,8 @@ class FullDisk(Act[Own]):
         )
 
     def hurried(self, words: Words, subject: Subject) -> dict[str, Any]:
-        return {"torn": in_the_middle, "levels": diskfull.LEVELS_OF_SAMPLE, "wants": diskfull.WANTS_OF_SAMPLE}
+        levels = diskfull.LEVELS_OF_SAMPLE[: 2 if subject.is_slow_to_start else None]
+        return {"torn": in_the_middle, "levels": levels, "wants": diskfull.WANTS_OF_SAMPLE}
 
     def has(self, at: At, only: frozenset[str], subject: Subject) -> bool:
         return isinstance(at, Left) or (isinstance(at, Point) and isinstance(at.verdict, Fail | Short))

@@ -63,5 +63,6 @@ def play(
                 )
         finally:
             fleet.close()
+        findings.spared["operations"] += points.spared
         findings.left_out.update({"whole operations": points.left_out, "points of others": left_out})
         findings.impossible = points.why_impossible or findings.impossible

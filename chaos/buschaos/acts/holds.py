@@ -20,7 +20,7 @@ from buschaos.nemeses.syscalls import Others
 from buschaos.points import At, Place, Point
 from buschaos.subjects.base import Subject
 
-TWICE_FEW, CROSSED_FEW, DRAWN_FEW = 1, 2, 2  # of a sample
+TWICE_FEW, CROSSED_FEW, DRAWN_FEW = 1, 2, 1  # of a sample
 WITH_OTHERS = "points at which others worked"
 
 
