@@ -42,7 +42,7 @@ from busproof.bus.scratch import ROOM_OF_FEW_BYTES, scratch
 from busproof.contract.history import Event
 
 Kind = tuple[object, ...]  # a fault and its place: if time is short, each kind has a point first
-FEW, FEW_ERRORS = 4, 2  # points of an operation, in a sample; half as many of slow starters
+FEW, FEW_ERRORS = 3, 2  # points of an operation, in a sample; half as many of slow starters
 OPERATIONS_FEW = 6  # of slow starters, in a sample
 REAL_KILLS = 1  # of each operation's points, for readers to whom snapshots are not proof enough
 AGAIN_OF_SLOW_STARTERS = 4  # points of an operation at which the call is made again; all are looked at

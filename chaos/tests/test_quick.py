@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,9 +41,6 @@ def test_a_sound_bus_is_valid(system: str, tmp_path: Path, capsys: pytest.Captur
     assert f"A sample decides less than all. The full run: busproof chaos {system}" in out
 
 
-BROKEN = {"worker/answers_before_commit": "log", "comms/writes_artifacts_in_place": "blob"}
-
-
 def test_a_broken_bus_is_invalid_and_its_finding_replays_from_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], faulty: Callable[[str], str]
 ) -> None:
@@ -54,8 +52,6 @@ def test_a_broken_bus_is_invalid_and_its_finding_replays_from_one_line(
     assert "usually mended so: write the blob to a temporary file, sync it, rename it" in out
     (replay,) = re.findall(r"replay: busproof chaos (.+)", out)
     assert " --at " in replay and "--quick" not in replay
-    import shlex
-
     assert cli.main([*shlex.split(replay), "--out", str(tmp_path / "again")]) == 1
 
 
@@ -98,8 +94,6 @@ def test_an_impossible_point_is_refused_instead_of_passing(tmp_path: Path, capsy
 def test_a_level_and_a_cut_replay_from_the_printed_line(
     fault: str, flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], faulty: Callable[[str], str]
 ) -> None:
-    import shlex
-
     argv = ["worker", "--bus", faulty(fault), *flags, "--stop-after", "1", "--out", str(tmp_path / "first")]
     assert cli.main(argv) == 1
     replay = re.findall(r"replay: busproof chaos (.+)", capsys.readouterr().out)[0]

@@ -17,7 +17,7 @@ from buschaos.sessions import Durability, PowerResult
 from buschaos.subjects.base import Subject
 from busproof.bus.fleet import Fleet
 
-IMAGES_FEW = 30  # of a sample, at each level
+IMAGES_FEW = 25  # of a sample, at each level
 FULL = {"synchronous": "FULL"}  # with it the feature `synchronous` promises the level power-loss
 
 
