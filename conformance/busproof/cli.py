@@ -183,7 +183,7 @@ _OURS = ("busproof", "buschaos", "busspark", "refbus")
 def _run_elsewhere(command: str, argv: list[str]) -> int:
     module, extra = _ELSEWHERE[command]
     if command == "chaos" and sys.platform != "linux":
-        say(f"busproof chaos needs Linux 5.5 or later, and this is {sys.platform}: run it in a container", sys.stderr)
+        say(f"busproof: chaos needs Linux 5.5 or later, and this is {sys.platform}: run it in a container", sys.stderr)
         return 2
     try:
         return int(import_module(module).main(argv))

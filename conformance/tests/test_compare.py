@@ -64,7 +64,7 @@ def test_the_value_that_differs_stands_out_in_both_answers() -> None:
 def test_the_first_step_fits_what_happened() -> None:
     """A lack is named, a slow bus is given time, and the advice of chaos comes before all guesses."""
     lacks = {"outcome": "could-not-run", "why": "needs a clock"}
-    assert first_step(lacks) == "give it what it lacks: needs a clock"
+    assert first_step(lacks) == "see what it lacks: needs a clock"
     assert "BUSPROOF_PATIENCE" in first_step({"outcome": "fail", "why": f"no answer to dump in 10 s; {HOW_LONG}"})
     assert first_step({"outcome": "fail", "why": WHY, "step": "commit first"}) == "commit first"
     assert first_step({"outcome": "fail", "why": "alice was told b"}).endswith("its last call: alice was told b")

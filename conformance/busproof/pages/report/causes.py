@@ -35,7 +35,7 @@ def first_step(row: dict[str, Any]) -> str:
     method = str(row.get("cause", "")).partition(" ")[0]
     differs = _DIFFERS.match(said)
     if row["outcome"] == "could-not-run":
-        step = f"give it what it lacks: {said}"
+        step = f"see what it lacks: {said}"
     elif HOW_LONG in row["why"]:
         step = "see on the bus's stderr why no answer came; a slow bus is given more time by BUSPROOF_PATIENCE=10"
     elif differs and method:
