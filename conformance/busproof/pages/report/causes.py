@@ -24,6 +24,7 @@ def causes(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 
 _DIFFERS = re.compile(r"^(?P<path>[^:]+): (?P<expected>.*) expected, not (?P<actual>.*)$")
+_REFUSAL = "refusal "  # in the words for one (`oracle.models.spec.Refusal`)
 STEP_CHARS = 160
 
 
@@ -39,10 +40,20 @@ def first_step(row: dict[str, Any]) -> str:
     elif HOW_LONG in row["why"]:
         step = "see on the bus's stderr why no answer came; a slow bus is given more time by BUSPROOF_PATIENCE=10"
     elif differs and method:
-        step = f"make `{method}` answer {differs['expected']} for {differs['path']}, not {differs['actual']}"
+        step = _made_to_answer(method, differs)
     else:
         step = f"play it, and look at its last call: {said}"
     return step if len(step) <= STEP_CHARS else f"{step[: STEP_CHARS - 1]}…"
+
+
+def _made_to_answer(method: str, differs: re.Match[str]) -> str:
+    """What the call must do instead, at the place that differs."""
+    path, expected, actual = differs.groups()
+    if _REFUSAL in expected:
+        return f"make `{method}` refuse this call with {expected.split()[-1]}; it answered {actual}"
+    if _REFUSAL in actual:
+        return f"make `{method}` answer this call; it came out as {actual}"
+    return f"make `{method}` answer {expected} for {path}, not {actual}"
 
 
 def marked(why: str) -> list[list[tuple[str, bool]]]:
