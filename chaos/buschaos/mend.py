@@ -42,6 +42,6 @@ _BY_WORDS = (
 
 def usually(problem: Problem, act: str) -> str:
     """The advice; empty where the words tell nothing."""
-    told = f"{problem.noun}: {problem.why}"
+    words = f"{problem.noun}: {problem.why}"
     advice = (*_BY_ACT.get(act, ()), *_BY_WORDS)
-    return next((mends for pattern, mends in advice if re.search(pattern, told)), "")
+    return next((mends for pattern, mends in advice if re.search(pattern, words)), "")

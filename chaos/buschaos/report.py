@@ -70,8 +70,8 @@ def _decide(row: Requirement, findings: Findings, hello: HelloReply, nouns: Set[
         outcome = "fail" if row.level == "MUST" else "warn"
         point = f"{problem.point}: " if problem.point else ""
         why = "\n  ".join(by_field(problem.why))
-        told = result(outcome, f"{point}{why}; evidence: {history}{more}", _shown(problem, history))
-        return told.model_copy(update={"again": problem.again, "step": mend.usually(problem, findings.name)})
+        judged = result(outcome, f"{point}{why}; evidence: {history}{more}", _shown(problem, history))
+        return judged.model_copy(update={"again": problem.again, "step": mend.usually(problem, findings.name)})
     if findings.could_not_run is not None:
         return result("could-not-run", findings.could_not_run)
     if findings.cut_short:

@@ -362,11 +362,11 @@ def _compare(args: argparse.Namespace) -> int:
     from busproof.pages.report import compare, lines
 
     try:
-        told, code = compare.compare([lines.load(path) for path in args.reports])
+        changes, code = compare.compare([lines.load(path) for path in args.reports])
     except lines.ReportError as error:
         say(f"busproof: {reason(error)}", sys.stderr)
         return 2
-    print("\n".join(told))
+    print("\n".join(changes))
     return code
 
 

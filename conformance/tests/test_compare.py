@@ -33,15 +33,15 @@ def test_what_broke_and_what_holds_again_is_told(tmp_path: Path, capsys: pytest.
     old = report(tmp_path / "old", _01="pass", _02="fail", _03="fail", _04="fail")
     new = report(tmp_path / "new", _01="fail", _02="pass", _03="fail", _04="could-not-run")
     assert cli.main(["compare", old, new]) == 1
-    told = capsys.readouterr().out
+    out = capsys.readouterr().out
     for kind, row in {
         "newly broken": "01",
         "newly held": "02",
         "still broken": "03",
         "not decided any more": "04",
     }.items():
-        assert f"{kind}: 1\n  worker.log.{row} " in told
-    assert "first step: make `ack` answer false for reply.acked, not true" in told
+        assert f"{kind}: 1\n  worker.log.{row} " in out
+    assert "first step: make `ack` answer false for reply.acked, not true" in out
     assert cli.main(["compare", new, old]) == 1  # the other way round 02 broke
     assert cli.main(["compare", old, old]) == 0
 

@@ -61,9 +61,9 @@ def test_the_script_hands_the_bus_over_as_it_was_given(tmp_path: Path) -> None:
     stand_in.chmod(0o755)
     env = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
     assert subprocess.run(["sh", "busproof.sh"], cwd=tmp_path, env=env).returncode == 1
-    told = (tmp_path / "told").read_text(encoding="utf-8").splitlines()
-    assert told.count(BUS) == 2
-    assert [name for name in told if name in ("check", "chaos", "audit")] == ["check", "chaos", "audit"]
+    arguments = (tmp_path / "told").read_text(encoding="utf-8").splitlines()
+    assert arguments.count(BUS) == 2
+    assert [name for name in arguments if name in ("check", "chaos", "audit")] == ["check", "chaos", "audit"]
     assert subprocess.run(["sh", "busproof.sh", "nothing"], cwd=tmp_path, env=env, capture_output=True).returncode == 2
 
 

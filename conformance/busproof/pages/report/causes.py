@@ -32,17 +32,17 @@ def first_step(row: dict[str, Any]) -> str:
     """What to do first about a row that did not hold, in one line."""
     if row.get("step"):
         return str(row["step"])
-    said = next((line.strip() for line in row["why"].split("\n") if line.strip()), "")
+    first = next((line.strip() for line in row["why"].split("\n") if line.strip()), "")
     method = str(row.get("cause", "")).partition(" ")[0]
-    differs = _DIFFERS.match(said)
+    differs = _DIFFERS.match(first)
     if row["outcome"] == "could-not-run":
-        step = f"see what it lacks: {said}"
+        step = f"see what it lacks: {first}"
     elif HOW_LONG in row["why"]:
         step = "see on the bus's stderr why no answer came; a slow bus is given more time by BUSPROOF_PATIENCE=10"
     elif differs and method:
         step = _made_to_answer(method, differs)
     else:
-        step = f"play it, and look at its last call: {said}"
+        step = f"play it, and look at its last call: {first}"
     return step if len(step) <= STEP_CHARS else f"{step[: STEP_CHARS - 1]}…"
 
 

@@ -28,8 +28,7 @@ def compare(reports: list[Report]) -> tuple[list[str], int]:
     series = [worst_by_row(report.rows) for report in reports]
     names = sorted({name for outcomes in series for name in outcomes})
     kinds = {name: _kind([outcomes.get(name, "not played") for outcomes in series]) for name in names}
-    told = list(_told(reports, kinds))
-    return told, int("newly broken" in kinds.values())
+    return list(_told(reports, kinds)), int("newly broken" in kinds.values())
 
 
 def _kind(outcomes: list[str]) -> str:

@@ -117,8 +117,8 @@ def _asked(call: Event) -> str:
     value = call.get("value")
     if not isinstance(value, dict):
         return _said(call)
-    told = {name: each for name, each in value.items() if each != call.get("agent")}
-    return " ".join(f"{name}={each if isinstance(each, str) else json.dumps(each)}" for name, each in told.items())
+    others = {name: each for name, each in value.items() if each != call.get("agent")}
+    return " ".join(f"{name}={each if isinstance(each, str) else json.dumps(each)}" for name, each in others.items())
 
 
 def _wrapped(text: str, pixels: int) -> list[str]:
