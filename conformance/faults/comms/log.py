@@ -929,7 +929,7 @@ def writes_into_a_removed_file():
     patch(Database, refuse_another_file=lambda self, **how: None)
 
 
-@fault("comms.log.97")
+@fault("comms.log.99")
 def waits_for_a_lock_for_ever():
     """The busy time-out is more than an hour: a writer waits for as long as another one keeps the lock."""
     patch(db, BUSY_TIMEOUT_MS=5_000_000)

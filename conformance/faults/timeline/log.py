@@ -703,7 +703,7 @@ def believes_each_by_itself():
     )
 
 
-@fault("timeline.log.53")
+@fault("timeline.log.55")
 class KeepsWhatItVerified(TimelineBus):
     """Each verify leaves memory behind."""
 

@@ -915,7 +915,7 @@ def signs_all_but_the_number():
     patch(signing, mac=lambda key, row: _mac(key, row[1:]))
 
 
-@fault("worker.log.74")
+@fault("worker.log.75")
 def waits_for_a_lock_for_ever():
     """The busy time-out is more than an hour: a writer waits for as long as another one keeps the lock."""
     patch(db, BUSY_TIMEOUT_MS=5_000_000)

@@ -13,7 +13,7 @@ from busproof.pages.report.causes import causes, chosen, held_elsewhere, others
 from busproof.pages.report.lines import Report
 from busproof.pages.report.swimlane import picture
 from busproof.pages.report.terminal import not_asked, replay_command
-from busproof.run.runner import WORST_FIRST
+from busproof.run.result import WORST_FIRST
 from busproof.words import printable
 
 

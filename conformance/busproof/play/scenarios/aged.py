@@ -53,4 +53,4 @@ def _register(system: str, row: str, name: str, prepare: Prepare = _tried) -> No
 _register("worker", "worker.limit.19", "limit.aged")
 _register("comms", "comms.limit.20", "limit.aged")
 _register("topics", "topics.limit.09", "limit.aged", with_all_that_changes)
-_register("timeline", "timeline.log.53", "log.aged")
+_register("timeline", "timeline.log.55", "log.aged")

@@ -309,7 +309,7 @@ def a_lock_that_stays(ctx: Ctx) -> None:
     agent = ctx.agent("a")
     send(agent, "b")
     wrong = waits_for_ever(ctx, agent, "send_message", to_agent="b", message_type="note", payload={})
-    ctx.expect("comms.log.97", not wrong, wrong)
+    ctx.expect("comms.log.99", not wrong, wrong)
 
 
 @scenario("log.bad_envelopes")

@@ -474,7 +474,7 @@ def a_lock_that_stays(ctx: Ctx) -> None:
     agent = ctx.agent("a")
     publish(agent, id="warm")
     wrong = waits_for_ever(ctx, agent, "publish", message={"id": "locked out", "type": "note"})
-    ctx.expect("worker.log.74", not wrong, wrong)
+    ctx.expect("worker.log.75", not wrong, wrong)
 
 
 def _open_it_together(ctx: Ctx, a: Session, b: Session) -> dict[str, str]:
