@@ -18,18 +18,11 @@ from busproof.pages.report import terminal
 from busproof.pages.report.lines import Report
 from busproof.play.explore import corpus
 from busproof.play.suite import rows_of
+from busproof.run.corpus import _scripts_of
 from busproof.run.items import PARTS, _cut_short, _joined
-from busproof.run.runner import (
-    BUDGET_SPENT,
-    NOT_REACHED,
-    RETOLD_PROGRAMS,
-    VALUE_PROGRAMS,
-    Outcome,
-    RowResult,
-    _programs,
-    _scripts_of,
-    run_item,
-)
+from busproof.run.result import BUDGET_SPENT, NOT_REACHED, Outcome, RowResult
+from busproof.run.runner import run_item
+from busproof.run.search import RETOLD_PROGRAMS, VALUE_PROGRAMS, _programs
 from busproof.systems import SYSTEMS
 
 

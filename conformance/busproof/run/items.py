@@ -26,16 +26,10 @@ from busproof.pages.report import badge, html, junit, lines
 from busproof.pages.report.causes import settled
 from busproof.play.suite import rows_of
 from busproof.run import known
-from busproof.run.runner import (
-    BUDGET_SPENT,
-    EXPLORE_PARTS,
-    NOT_REACHED,
-    RowResult,
-    cited,
-    decided_by,
-    item_names,
-    run_item,
-)
+from busproof.run.result import BUDGET_SPENT, NOT_REACHED, RowResult
+from busproof.run.rows import cited, decided_by, item_names
+from busproof.run.runner import run_item
+from busproof.run.search import EXPLORE_PARTS
 from busproof.systems import SYSTEMS
 from busproof.words import kit_failed, reason
 
