@@ -78,7 +78,7 @@ class Duet:
         self.peers_held: Change | None = None
         self.peer_waited = False
         self.waited_ms = 0
-        self._began_s = self._let_go_s = 0.0
+        self._began_s = self._let_go_s = self._stirred_s = 0.0
         self._sessions: list[Session] = []
         self._witness: Session | None = None
         self._told: dict[str, Any] = {}
@@ -104,6 +104,10 @@ class Duet:
         door = self._peers.take()
         opens = self._peer.method != "open"
         peer = self._come(door, _PEER, self._peer.agent, late_ms, opens=opens, is_nobody=is_nobody)
+        if self._peer.stirs is not None:
+            time.sleep(first == "meanwhile" and 1 - time.time() % 1)
+            self._stirred_s = time.monotonic()
+            self._peer.stirs(peer, self._ground.fleet.hello)
         victims, peers = Held(place.ordinal, place.then), Held(place.peers)
         with (
             watched_child(victim.door).watched(self._store, victims.decide, answers=True) as watch,
@@ -206,6 +210,11 @@ class Duet:
         """How long the victim waited with the peer answered and nobody held; None if half of its time was over."""
         free_s = max(self._let_go_s, self._ended_s["peer"])
         return None if free_s - self._began_s > WAITS_S / 2 else self._ended_s["victim"] - free_s
+
+    @property
+    def is_late(self) -> bool:
+        """Did the peer's call end in a later second than the one in which news came and went before the wait?"""
+        return self._stirred_s > 0 and self._ended_s["peer"] - self._stirred_s > 1
 
     def _plain(self, reply: Any) -> Any:
         """An answer without the parts that may differ from run to run: numbers, times, and ids that the bus chose."""

@@ -19,7 +19,7 @@ from busproof.contract import HelloReply
 from busproof.contract.catalogue import Requirement, catalogue
 from busproof.contract.history import read
 from busproof.pages.report import html, junit, lines
-from busproof.run.runner import RowResult
+from busproof.run.result import RowResult
 
 EVENTS_SHOWN = 12
 

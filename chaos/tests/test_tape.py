@@ -99,6 +99,12 @@ def test_what_no_call_shows_is_missed_and_named(tmp_path: Path, child: WatchedCh
     assert recorded(child, tmp_path, code)[2] == ["a"]
 
 
+def test_a_folder_that_is_there_already_is_not_made(tmp_path: Path, child: WatchedChild) -> None:
+    """A program makes its store's folder if it is missing."""
+    _, tape, missed = recorded(child, tmp_path, "os.makedirs(os.getcwd(), exist_ok=True)")
+    assert (tape, missed) == ([], [])
+
+
 def test_a_symbolic_link_in_the_path_hides_nothing(tmp_path: Path, child: WatchedChild) -> None:
     """The store is named by its link; changes by path are seen all the same."""
     (real := tmp_path / "real").mkdir()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 _OURS = re.compile(r".*/(busproof|buschaos|busspark)/")  # up to a package of the kit
+_HALF = re.compile("[\ud800-\udfff]")
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, directions and joiners, half surrogates, separators of lines
 
 
@@ -31,6 +32,11 @@ def printable(text: object, *, newlines: bool = True) -> str:
         else ascii(character)[1:-1]
         for character in plain
     )
+
+
+def is_text(value: str) -> bool:
+    """Is it Unicode? A half surrogate fits no UTF-8: no column of a history, no file."""
+    return value.isascii() or not _HALF.search(value)
 
 
 def one_line(text: object) -> str:

@@ -10,7 +10,7 @@ from busproof import cli
 from busproof.bus.base import HOW_LONG
 from busproof.pages.report import lines
 from busproof.pages.report.causes import first_step, marked
-from busproof.run.runner import Outcome, RowResult
+from busproof.run.result import Outcome, RowResult
 
 HELLO = {"name": "a", "version": "1", "nouns": ["log"], "features": []}
 WHY = 'reply.acked: false expected, not true\n  model: {"acked": false}\n  bus:   {"acked": true}'

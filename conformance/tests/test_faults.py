@@ -112,7 +112,14 @@ def test_every_patch_finds_what_it_replaces() -> None:
     assert planted.stdout == ""
 
 
-@pytest.mark.parametrize("words", ["patch(lease, no_such=1)", "rewrite(lease.may_take, 'no such text', '')"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "patch(lease, no_such=1)",
+        "rewrite(lease.may_take, 'no such text', '')",
+        "rewrite(lease.may_take, 'return ', 'return renamed or ')",
+    ],
+)
 def test_a_patch_of_what_is_not_there_fails_at_once(words: str) -> None:
     program = f"from plant import *; from refbus.kernel.rules import lease; {words}"
     argv = [sys.executable, "-c", program]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import select
 import signal
 import sqlite3
 import statistics
@@ -27,11 +28,10 @@ from typing import Any
 
 import benches
 import crew
-import inotify_simple
 import msgspec
 
 from busproof.contract.history import Event, Recorder, merged, read, write
-from refbus.kernel import msgfile
+from refbus.kernel import msgfile, wake
 from refbus.kernel.msgfile import Message
 from refbus.relay import names, tree
 from refbus.relay.bus import RelayBus
@@ -39,6 +39,7 @@ from refbus.relay.mailbox import Mailbox
 from refbus.relay.store import Store
 
 LATENCY_TARGET_MS, SCAN_TARGET_S, IDLE_TARGET = 120.0, 1.0, 1.5
+IN_MOVED_TO = 0x80  # inotify(7)
 _OLD_NS = 10_000_000_000  # a file of the past has settled
 _RUN = "writers"
 
@@ -69,8 +70,7 @@ def latency(folder: Path, arguments: argparse.Namespace) -> Found:
     with orchestrator(folder):
         box = Mailbox(folder, "bob")
         outbox, inbox = (folder / tree.AGENTS / "bob" / part for part in (tree.OUTBOX, tree.INBOX))
-        with inotify_simple.INotify() as watch:
-            watch.add_watch(inbox, inotify_simple.flags.MOVED_TO)
+        with contextlib.closing(wake.Watch(inbox, IN_MOVED_TO)) as watch:
             for number in range(arguments.messages + 5):
                 path = outbox / tree.PENDING / names.file_name(time.time_ns(), f"{number:08x}")
                 path.write_bytes(msgfile.format(Message("bob", str(number))))
@@ -79,7 +79,7 @@ def latency(folder: Path, arguments: argparse.Namespace) -> Found:
                 settled_ns = path.stat().st_mtime_ns + msgfile.SETTLE_MS * 1_000_000
                 path.rename(outbox / path.name)
                 renamed_ns = time.time_ns()
-                if not watch.read(timeout=30_000):
+                if not select.select([watch.fd], [], [], 30)[0] or not watch.names():
                     return {}, [f"message {number} was not delivered in 30 s"]
                 now_ns = time.time_ns()
                 if number >= 5:  # the first ones warm it up

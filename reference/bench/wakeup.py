@@ -31,7 +31,7 @@ from refbus.worker.loop import Loop
 def read(store: str, idle_s: float, is_blind: bool, pipe: Connection) -> None:
     """The reader's process: first idle, then handling until it is told to stop."""
     if is_blind:
-        wake.inotify_simple = None  # type: ignore[assignment]
+        wake._watch = lambda folder: None  # type: ignore[assignment]
     late_ns: list[int] = []
     with WorkerBus(store) as bus:
 

@@ -15,17 +15,17 @@ import pkgutil
 import sqlite3
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import IO, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from refbus import __version__
 from refbus.kernel import jsontext
 from refbus.kernel.clock import Clock
 from refbus.kernel.db import fault
-from refbus.kernel.errors import BusError, Internal, InvalidArgument, NotOpen
+from refbus.kernel.errors import INTERNAL_SAYS, BusError, Internal, InvalidArgument, NotOpen
+from refbus.kernel.lines import LINE_BYTES_MAX, read_line
 from refbus.kernel.rules import limit as limits
 
 PROTOCOL_VERSION = "1"
-LINE_BYTES_MAX = 64 * 1024 * 1024
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, BUS_ERROR = (-32700, -32600, -32601, -32602, -32000)
 
@@ -77,9 +77,9 @@ class Driver:
         except sqlite3.Error as error:
             mapped = fault(error, definite=False)
             return _error(request_id, BUS_ERROR, str(mapped), mapped.code, mapped.definite)
-        except Exception as error:
+        except Exception:
             traceback.print_exc()
-            return _error(request_id, BUS_ERROR, f"{type(error).__name__}: {error}", Internal.code, False)
+            return _error(request_id, BUS_ERROR, INTERNAL_SAYS, Internal.code, False)
         return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
     def hello(self, protocol: Sequence[str] = (PROTOCOL_VERSION,), system: str = "worker") -> dict[str, Any]:
@@ -156,19 +156,10 @@ def serve(buses: Mapping[str, Any]) -> None:
     os.dup2(2, 1)  # a stray print must not break the protocol
     driver = Driver(buses)
     with lines, answers:
-        while line := _read_line(lines):
+        while line := read_line(lines):
             answers.write(_encode(driver.answer(line)))
             answers.flush()
         driver.close()
-
-
-def _read_line(lines: IO[bytes]) -> bytes:
-    """The next line; if it is too long, only as much of it as shows that."""
-    line = lines.readline(LINE_BYTES_MAX + 1)
-    rest = line
-    while len(line) > LINE_BYTES_MAX and rest and not rest.endswith(b"\n"):
-        rest = lines.readline(LINE_BYTES_MAX)
-    return line
 
 
 def _parse(line: bytes) -> Any:

@@ -66,6 +66,19 @@ def test_claims_and_presence(run: Run) -> None:
     assert run("redrive", "--as", "alice", "1", code=1) == [{"redriven": False}]
 
 
+def test_a_worker_goes_its_way_by_the_seeds_commands(run: Run) -> None:
+    """Each knows the state that it begins in; cancel and fail begin in any, and end nothing that has ended."""
+    for verb, state in (("spawn", "ASSIGNED"), ("start", "WORKING"), ("done", "IN_REVIEW"), ("approve", "APPROVED")):
+        assert run(verb, "w1") == [{"worker": "w1", "state": state, "changed": True}]
+    run("start", "w1", code=1)
+    assert run("merge", "w1")[0]["state"] == "COMPLETED"
+    for verb, state in (("cancel", "CANCELLED"), ("fail", "FAILED")):
+        run(verb, verb, code=1)  # nobody has spawned it
+        run("spawn", verb)
+        assert run(verb, verb)[0]["state"] == state
+        run(verb, "w1", code=1)
+
+
 def test_a_payload_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """For a payload that is too long to type."""
     monkeypatch.setattr(sys, "stdin", io.StringIO("[1, 2]"))
@@ -91,11 +104,15 @@ def test_errors_go_to_stderr_with_their_code(run: Run, tmp_path: Path, capsys: p
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     """Say enough to use it."""
-    for words, expected in ((["--version"], "refbus 0"), (["worker", "--help"], "task_assign")):
+    for words, expected in (
+        (["--version"], "refbus 0"),
+        (["worker", "--help"], "task_assign"),
+        (["worker", "claim", "--help"], "Exit code: 0 done; 1 an error, or a claim"),
+    ):
         with pytest.raises(SystemExit) as caught:
             cli.main(words)
         assert caught.value.code == 0
-        assert expected in capsys.readouterr().out
+        assert expected in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_module_is_a_program(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from busproof.contract import CONTRACTS
 from busproof.pages.report import lines
 from busproof.pages.report.terminal import replay_command
 from busproof.play.explore.command import main as explore
-from busproof.run.runner import item_names, run_item
+from busproof.run.rows import item_names
+from busproof.run.runner import run_item
 from busproof.words import one_line, say
 
 AGAIN = re.compile(r"play it again(?:, and find the shortest)?: (busproof explore .*)")

@@ -40,6 +40,15 @@ def one_sender_after_the_other():
     rewrite(MailboxBus._waiting, "ORDER BY n", "ORDER BY sender, n")
 
 
+@fault("mailbox.cursor.03")
+def one_sender_after_the_other_in_a_priority():
+    """Messages of one priority come sorted by their senders."""
+    rewrite(
+        MailboxBus._waiting, 'key=lambda row: -row["priority"]', 'key=lambda row: (-row["priority"], row["sender"])'
+    )
+    return promising("priority", "arrival", "ack", "body_chars_max=9000")
+
+
 @fault("mailbox.cursor.04")
 class ForgetsAcks(MailboxBus):
     """An ack is answered and changes nothing."""
@@ -117,18 +126,42 @@ def the_lowest_priority_first():
 @fault("mailbox.cursor.13", control="history")
 def sleeps_through():
     """A receive that waits looks once, and sleeps."""
+    module.time = time  # type: ignore[attr-defined]
     rewrite(
         MailboxBus.receive,
         "self.store.wait_for(look, wait_ms / 1000) if wait_ms else look()",
         "look() or time.sleep(wait_ms / 1000) or answer.update(messages=[])",
     )
-    module.time = time  # type: ignore[attr-defined]
 
 
 @fault("mailbox.cursor.16", chaos={"waits": True})
 def sleeps_on_what_came_while_it_looked():
     """A receive looks, and only then asks for the version whose change will wake it."""
     patch(Store, wait_for=sleeping_on_what_came)
+
+
+@fault("mailbox.cursor.16", chaos={"waits": True})
+class WakesByWholeSeconds(MailboxBus):
+    """A receive looks again when its inbox is of another second: one more message of that second wakes nobody."""
+
+    def send(self, agent_id: str, body: str, to: str | None = None, **more: Any) -> dict[str, Any]:
+        sent = super().send(agent_id, body, to, **more)
+        self._inbox(f"{to}").touch()
+        return sent
+
+    def receive(self, agent_id: str, limit: int = 100, after: Any = None, wait_ms: int = 0) -> dict[str, Any]:
+        until, seen = time.monotonic() + wait_ms / 1000, -1
+        while True:
+            inbox = self._inbox(agent_id)
+            written = int(inbox.stat().st_mtime) if inbox.exists() else 0
+            if written != seen:
+                seen, answer = written, super().receive(agent_id, limit, after)
+            if answer["messages"] or time.monotonic() >= until:
+                return answer
+            time.sleep(0.005)
+
+    def _inbox(self, agent: str) -> Any:
+        return self.store.path.with_name(f"{agent}.inbox")
 
 
 @fault("mailbox.cursor.14")

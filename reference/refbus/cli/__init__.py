@@ -14,12 +14,11 @@ from collections.abc import Sequence
 
 from refbus import __version__
 from refbus.cli import comms, relay, timeline, topics, worker
-from refbus.cli.common import Commands
+from refbus.cli.common import EXIT_CODES, Commands
 from refbus.kernel.errors import BusError
 from refbus.kernel.verdict import Verdict
 
 SYSTEMS = {"worker": worker, "comms": comms, "relay": relay, "timeline": timeline, "topics": topics}
-EXIT_CODES = "Exit code: 0 done; 1 an error, or a claim, renewal, release, redrive or validation that was not granted."
 EXTRAS = {"nats": "nats", "prometheus_client": "relay", "watchfiles": "relay"}  # the extra of each module; others: web
 
 

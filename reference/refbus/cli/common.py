@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from refbus.kernel import jsontext
+from refbus.kernel import jsontext, process
+from refbus.kernel.beats import Beats
 from refbus.kernel.errors import InvalidArgument, NotFound
 from refbus.kernel.files import make_path
 
+EXIT_CODES = (
+    "Exit code: 0 done; 1 an error, or a claim, renewal, release, redrive, validation or delivery that was not granted;"
+    " 2 words that mean nothing."
+)
 PAYLOAD_HELP = "JSON, or - for standard input"
 
 
@@ -26,7 +33,7 @@ class Commands:
         self, name: str, run: Callable[[Any, Any], Any], says: str, *, takes_agent: bool = True, views: bool = False
     ) -> argparse.ArgumentParser:
         """A command that calls `run(bus, arguments)`; `--as` names who acts. One that only `views` makes no store."""
-        added = self._commands.add_parser(name, help=says, description=says)
+        added = self._commands.add_parser(name, help=says, description=says, epilog=EXIT_CODES)
         added.set_defaults(run=run, views=views)
         if takes_agent:
             added.add_argument("--as", dest="agent", required=True, metavar="AGENT", help="who acts")
@@ -87,6 +94,31 @@ def print_all(rows: list[Any]) -> None:
     """A line for each."""
     for row in rows:
         print_one(row)
+
+
+def add_beats(beat: argparse.ArgumentParser) -> None:
+    """Options of a heartbeat that goes on."""
+    beat.add_argument("--every", type=float, metavar="SECONDS", help="and again, until --while ends")
+    beat.add_argument("--while", type=int, dest="pid", metavar="PID", help="beat while this process lives")
+
+
+def goes_on(arguments: Any) -> bool:
+    """Is more than one beat wanted? Raises INVALID_ARGUMENT for options that mean nothing."""
+    if arguments.every is None:
+        if arguments.pid is not None:
+            raise InvalidArgument("--while needs --every")
+        return False
+    if not 0 < arguments.every < math.inf:
+        raise InvalidArgument("--every must be a number of seconds above 0")
+    return True
+
+
+def beat_while(heart: Beats, arguments: Any) -> None:
+    """Beat until the process of --while has ended, or for ever."""
+    watched = None if arguments.pid is None else process.find(arguments.pid)
+    with heart:
+        while arguments.pid is None or (watched is not None and process.find(arguments.pid) == watched):
+            time.sleep(min(1.0, arguments.every))
 
 
 def _plain(bus: Any, arguments: Any) -> None:

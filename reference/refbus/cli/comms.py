@@ -6,10 +6,23 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from refbus.cli.common import PAYLOAD_HELP, Commands, a_path, given, made, print_all, print_one, read_json
+from refbus.cli.common import (
+    PAYLOAD_HELP,
+    Commands,
+    a_path,
+    add_beats,
+    beat_while,
+    given,
+    goes_on,
+    made,
+    print_all,
+    print_one,
+    read_json,
+)
 from refbus.comms.bus import CommsBus
+from refbus.comms.heartbeat import Heartbeat
 from refbus.comms.log import Sent
-from refbus.comms.presence import STATUSES
+from refbus.comms.presence import NEVER, STATUSES, AgentHealth
 from refbus.comms.store import DB_NAME
 from refbus.kernel.rules import delivery
 
@@ -193,25 +206,36 @@ def _redrive(bus: CommsBus, arguments: Any) -> Any:
 
 
 def _add_presence(commands: Commands) -> None:
-    beat = commands.add("heartbeat", _heartbeat, "say once that an agent lives")
+    beat = commands.add("heartbeat", _heartbeat, "say that an agent lives, once or for as long as it does, tidying up")
     beat.add_argument("status", choices=STATUSES)
     beat.add_argument("--task")
+    add_beats(beat)
     health = commands.add("health", _health, "how an agent is, and its counters", takes_agent=False)
     health.add_argument("agent")
     commands.add("agents", _agents, "the health of everybody who was ever seen", takes_agent=False)
 
 
 def _heartbeat(bus: CommsBus, arguments: Any) -> None:
-    print_one(bus.send_heartbeat(arguments.agent, arguments.status, arguments.task))
+    if not goes_on(arguments):
+        print_one(bus.send_heartbeat(arguments.agent, arguments.status, arguments.task))
+        return
+    heart = Heartbeat(bus, arguments.agent, interval_s=arguments.every)
+    heart.update(arguments.status, arguments.task)
+    beat_while(heart, arguments)
 
 
 def _health(bus: CommsBus, arguments: Any) -> None:
-    print_one(bus.get_agent_health(arguments.agent))
+    print_one(_shown(bus.get_agent_health(arguments.agent)))
 
 
 def _agents(bus: CommsBus, arguments: Any) -> None:
     # One by one: asking for an agent's health brings its counters up to date.
-    print_all([bus.get_agent_health(row["agent_id"]) for row in bus.dump()["agent_status"]])
+    print_all([_shown(bus.get_agent_health(row["agent_id"])) for row in bus.dump()["agent_status"]])
+
+
+def _shown(health: AgentHealth) -> dict[str, Any]:
+    """The table has a time for an agent that never beat, and the agent has none."""
+    return {**health, "last_heartbeat": None if health["last_heartbeat"] == NEVER else health["last_heartbeat"]}
 
 
 # -- votes, artifacts, breaker

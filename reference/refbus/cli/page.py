@@ -6,20 +6,28 @@ python -m refbus.cli.page docs/refbus.md
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import inspect
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ForwardRef, get_args, get_type_hints, is_typeddict
 
+from refbus import comms
 from refbus.cli import parser
+from refbus.cli.common import EXIT_CODES
 from refbus.comms.bus import CommsBus
 from refbus.comms.store import Store as CommsStore
 from refbus.kernel import errors
+from refbus.relay import config
 from refbus.relay.bus import RelayBus
+from refbus.relay.mailbox import Mailbox
 from refbus.timeline.bus import TimelineBus
 from refbus.timeline.store import Store as TimelineStore
+from refbus.timeline.worker import Worker
 from refbus.topics.bus import TopicsBus
 from refbus.worker import WorkerBus
 from refbus.worker.heartbeat import Heartbeat
@@ -27,12 +35,13 @@ from refbus.worker.loop import Loop
 from refbus.worker.store import Store as WorkerStore
 from refbus.worker.tail import Tail
 
+COMMS = (comms.initialize_communication_system, comms.Heartbeat, comms.CircuitBreaker, comms.TokenBucket)
 # A system, the module of its bus, the bus, the class that tells its options, and the other classes of the library.
 LIBRARY = (
     ("worker", "refbus.worker", WorkerBus, WorkerStore, (Loop, Heartbeat, Tail)),
-    ("comms", "refbus.comms.bus", CommsBus, CommsStore, ()),
-    ("timeline", "refbus.timeline.bus", TimelineBus, TimelineStore, ()),
-    ("relay", "refbus.relay.bus", RelayBus, RelayBus, ()),
+    ("comms", "refbus.comms", CommsBus, CommsStore, COMMS),
+    ("timeline", "refbus.timeline.bus", TimelineBus, TimelineStore, (Worker,)),
+    ("relay", "refbus.relay.bus", RelayBus, RelayBus, (Mailbox,)),
     ("topics", "refbus.topics.bus", TopicsBus, TopicsBus, ()),
 )
 
@@ -42,14 +51,17 @@ def page() -> str:
     lines = ["<!-- Generated: python -m refbus.cli.page docs/refbus.md -->", "# refbus: library and command lines", ""]
     for entry in LIBRARY:
         lines += _library(*entry)
+        if entry[0] == "relay":
+            lines += _settings()
     return "\n".join([*lines, *_errors(), "## Command lines", "", *_commands(parser())])
 
 
 # -- the library
 
 
-def _library(system: str, module: str, bus: Any, options: type, helpers: tuple[type, ...]) -> Iterator[str]:
-    imports = [(module, bus), *((helper.__module__, helper) for helper in helpers)]
+def _library(system: str, module: str, bus: Any, options: type, helpers: tuple[Any, ...]) -> Iterator[str]:
+    known = vars(import_module(module))
+    imports = [(module if kind.__name__ in known else kind.__module__, kind) for kind in (bus, *helpers)]
     lines = [f"from {place} import {imported.__name__}" for place, imported in imports]
     yield from (f"## The library of `{system}`", "", "```python", *lines, "```", "")
     yield from _entry(f"{bus.__name__}{_signature(options)}", bus)
@@ -66,6 +78,22 @@ def _library(system: str, module: str, bus: Any, options: type, helpers: tuple[t
     for name, reply in sorted(replies.items()):
         for field, kind in _fields(reply):
             yield f"| {name} | `{field}` | `{kind}` |".replace(" | None", " \\| None")
+    yield ""
+
+
+def _settings() -> Iterator[str]:
+    """Each setting of relay's config.json with its default, and what its line in the source says of it."""
+    yield from (
+        "### Settings of `relay`",
+        "",
+        inspect.getdoc(config) or "",
+        "",
+        "| setting | default | |",
+        "|---|---|---|",
+    )
+    says = dict(re.findall(r"^    (\w+): .+?(?:  # (.*))?$", inspect.getsource(config.Config), re.MULTILINE))
+    for name, default in dataclasses.asdict(config.Config()).items():
+        yield f"| `{name}` | `{json.dumps(default)}` | {says[name]} |"
     yield ""
 
 
@@ -139,7 +167,7 @@ def _commands(top: argparse.ArgumentParser) -> Iterator[str]:
         yield f"- `{_invocation(argument)}`{must}" + (f": {argument.help}" if argument.help else "")
     if arguments:
         yield ""
-    if top.epilog:
+    if top.epilog and (top.epilog != EXIT_CODES or " " not in top.prog):  # the same of every command
         yield from ("```text", top.epilog.rstrip(), "```", "")
     for action in commands:
         for command in action.choices.values():

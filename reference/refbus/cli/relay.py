@@ -11,17 +11,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from refbus.cli.common import Commands, a_path, made, print_all, print_one
+from refbus.cli.common import Commands, a_path, given, made, print_all, print_one
 from refbus.kernel.msgfile import KINDS, Message
-from refbus.relay import tree
+from refbus.relay import config, tree
 from refbus.relay.bus import RelayBus
 from refbus.relay.mailbox import Mailbox
 from refbus.relay.view import View
 
 HELP = "the file relay with its orchestrator (seed 002)"
 EPILOG = """\
-The folder is --root, or the environment's AGENT_RELAY_DIR, or ~/.agent-relay. Settings are in its config.json.
+The folder is --root, or the environment's AGENT_RELAY_DIR, or ~/.agent-relay. Settings are in its config.json, which
+an orchestrator reads when it starts. Only CLIs that the setting `clis` names are spawned.
 
+  refbus relay init --lead boss
   refbus relay run --port 9100 &
   refbus relay send --as alice --to bob 'done with the parser'
   refbus relay receive --as bob --take
@@ -45,6 +47,10 @@ def _orchestrator(arguments: Any) -> RelayBus:
 
 def _mailbox(arguments: Any) -> contextlib.nullcontext[Mailbox]:
     return contextlib.nullcontext(Mailbox(_folder(arguments), arguments.agent))
+
+
+def _settings(arguments: Any) -> contextlib.nullcontext[Path]:
+    return contextlib.nullcontext(_folder(arguments) / tree.CONFIG)
 
 
 def _view(arguments: Any) -> View:
@@ -77,7 +83,10 @@ def add_commands(commands: Commands) -> None:
     running.add_argument("--log-level", choices=("info", "warning", "error"), default="info")
     add("scan", _orchestrator, _scan, "make one pass, where no orchestrator runs")
     add("status", _view, _status, "messages by status, and the agents")
-    add("audit", _view, _audit, "what was refused, removed or is odd")
+    audit = add("audit", _view, _audit, "what was refused, denied, removed or is odd")
+    audit.add_argument("--changes", action="store_true", help="and every change of the ledger")
+    init = add("init", _settings, _init, "make the folder and its config.json, or change a setting in it")
+    init.add_argument("--lead", metavar="AGENT", help="the agent behind the address Lead")
     add("dump", _view, _dump, "all tables of the ledger")
     backup = add("backup", _view, _backup, "copy the ledger into a file while it is used")
     restore = add("restore", _orchestrator, _restore, "put a copy in the ledger's place, where no orchestrator runs")
@@ -89,6 +98,9 @@ def add_commands(commands: Commands) -> None:
     send.add_argument("--thread")
     send.add_argument("--priority", type=int, help="0 to 9, 0 is the highest")
     send.add_argument("--attach", type=Path, metavar="FILE", help="its content goes with the message")
+    send.add_argument(
+        "--wait", type=float, metavar="SECONDS", help="for its processing; exit 1 if it failed or is not yet"
+    )
     send.add_argument("body", nargs="?", default="", help="text, or - for standard input")
     receive = add("receive", _mailbox, _receive, "what lies in the agent's inbox")
     receive.add_argument("--take", action="store_true", help="and remove it")
@@ -116,8 +128,12 @@ def _status(view: View, _arguments: Any) -> None:
     print_one(view.status())
 
 
-def _audit(view: View, _arguments: Any) -> None:
-    print_all(list(view.audit()["records"]))
+def _audit(view: View, arguments: Any) -> None:
+    print_all(view.trail(changes=arguments.changes))
+
+
+def _init(path: Path, arguments: Any) -> None:
+    print_one(config.change(path, **given(lead=arguments.lead)))
 
 
 def _dump(view: View, _arguments: Any) -> None:
@@ -132,11 +148,12 @@ def _restore(bus: RelayBus, arguments: Any) -> None:
     print_one(bus.restore(str(arguments.file.absolute())))
 
 
-def _send(mailbox: Mailbox, arguments: Any) -> None:
+def _send(mailbox: Mailbox, arguments: Any) -> Any:
     body = sys.stdin.read() if arguments.body == "-" else arguments.body
     attachment = mailbox.attach(arguments.attach.read_bytes()) if arguments.attach else None
     message = Message(arguments.to, body, arguments.kind, arguments.thread, arguments.priority, attachment=attachment)
-    print_one(mailbox.send(message))
+    sent = mailbox.send(message)
+    return print_one(sent if arguments.wait is None else mailbox.outcome(sent["message_id"], arguments.wait))
 
 
 def _receive(mailbox: Mailbox, arguments: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import uuid
 from pathlib import Path
@@ -15,6 +16,7 @@ from refbus.timeline import config, graph
 from refbus.timeline.bus import TimelineBus
 from refbus.timeline.keys import DIMENSIONS, KINDS
 from refbus.timeline.message import Message
+from refbus.timeline.run import calls_before
 from refbus.timeline.sqlite import DB_NAME
 from refbus.timeline.worker import Worker
 
@@ -27,10 +29,16 @@ The store is a folder (default: .timeline), which is made if missing. Its config
   nats_url = "nats://127.0.0.1:4222"
 
   refbus timeline work request service=infer backend=ollama -- ./infer.sh &
-  refbus timeline call --agent ada infer ollama chat '{"q": "why?"}'
+  refbus timeline work invoke agent=ada -- ./ada.sh &
+  refbus timeline submit local ada '{"q": "why?"}'
   refbus timeline fork side main 2
   refbus timeline log --graph
+
+The command of `work` finds in its environment where its own calls belong, so that they are recorded, replayed and
+forked with what it works on: REFBUS_TIMELINE, REFBUS_SUBMISSION, REFBUS_AGENT, REFBUS_CALLS (the number before those
+of its own calls), REFBUS_NONCE of a delegation. `call` and `delegate` take them from there.
 """
+WORKED_ON = "REFBUS_"  # begins the names of the variables that tell a command of `work` its TIMELINE, AGENT, …
 KEY_HELP = "DIMENSION=VALUE, one for each that must match"
 
 
@@ -67,13 +75,13 @@ def _add_calls(commands: Commands) -> None:
     submit.add_argument("runtime")
     submit.add_argument("agent")
     call = commands.add("call", _call, "call a service as an agent, and wait for its response", takes_agent=False)
-    call.add_argument("--agent", required=True, help="who calls")
+    _add_agent(call, "--agent", "who calls")
     call.add_argument("--sequence", type=int, default=1, help="which of the agent's calls in the submission")
     call.add_argument("service")
     call.add_argument("backend_of", metavar="BACKEND")
     call.add_argument("operation")
     delegate = commands.add("delegate", _delegate, "hand a sub-task to an agent, and wait", takes_agent=False)
-    delegate.add_argument("--caller", required=True, help="who delegates")
+    _add_agent(delegate, "--caller", "who delegates")
     delegate.add_argument("--nonce", help="tells delegations to one target apart (default: a fresh one)")
     delegate.add_argument("target")
     for command in (submit, call, delegate):
@@ -82,9 +90,15 @@ def _add_calls(commands: Commands) -> None:
         command.add_argument("payload", nargs="?", default="null", help=PAYLOAD_HELP)
 
 
+def _add_agent(parser: argparse.ArgumentParser, option: str, says: str) -> None:
+    agent = os.environ.get(f"{WORKED_ON}AGENT")
+    parser.add_argument(option, required=agent is None, default=agent, help=f"{says} (default: whom `work` runs)")
+
+
 def _add_place(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--timeline", default="main", help="default: main")
-    parser.add_argument("--submission", help="default: a fresh one")
+    timeline, submission = (os.environ.get(f"{WORKED_ON}{name}") for name in ("TIMELINE", "SUBMISSION"))
+    parser.add_argument("--timeline", default=timeline or "main", help="default: that of `work`, or main")
+    parser.add_argument("--submission", default=submission, help="default: that of `work`, or a fresh one")
 
 
 def _place(arguments: Any) -> dict[str, Any]:
@@ -109,7 +123,7 @@ def _call(bus: TimelineBus, arguments: Any) -> None:
         service=arguments.service,
         backend=arguments.backend_of,
         operation=arguments.operation,
-        sequence=arguments.sequence,
+        sequence=int(os.environ.get(f"{WORKED_ON}CALLS", 0)) + arguments.sequence,
         **place,
     )
     print_one({"submission": place["submission"], **answer})
@@ -201,7 +215,14 @@ def _work(bus: TimelineBus, arguments: Any) -> None:
         raise InvalidArgument("work needs a command: … -- COMMAND")
 
     def answer(message: Message) -> tuple[Any, Any]:
-        done = subprocess.run(command, input=jsontext.encode(message["payload"]), text=True, stdout=-1, check=True)
+        done = subprocess.run(
+            command,
+            input=jsontext.encode(message["payload"]),
+            env=os.environ | _worked_on(message),
+            text=True,
+            stdout=subprocess.PIPE,
+            check=True,
+        )
         return read_json("answer", done.stdout), None
 
     worker = Worker(bus, wanted, answer, arguments.group)
@@ -209,6 +230,17 @@ def _work(bus: TimelineBus, arguments: Any) -> None:
         print_one({"worked": worker.step(24 * 60 * 60 * 1000)})
     else:
         worker.run(lambda: False)
+
+
+def _worked_on(message: Message) -> dict[str, str]:
+    """The environment of a command: where its own calls belong, so that they are recorded and replayed with it."""
+    key = message["key"] or {}
+    worked_on = {"TIMELINE": key["timeline"], "SUBMISSION": key["submission"]}
+    if key["type"] in ("invoke", "delegate"):
+        worked_on |= {"AGENT": key.get("agent") or key["target"], "CALLS": str(calls_before(message))}
+    if message["nonce"] is not None:
+        worked_on["NONCE"] = message["nonce"]
+    return {f"{WORKED_ON}{name}": value for name, value in worked_on.items()}
 
 
 def _subject(bus: TimelineBus, arguments: Any) -> None:
@@ -272,11 +304,8 @@ def _state(bus: TimelineBus, arguments: Any) -> None:
     print_one(bus.state(arguments.timeline, arguments.agent))
 
 
-def _verify(bus: TimelineBus, arguments: Any) -> None:
-    verified = bus.verify(arguments.timeline, arguments.head)
-    print_one(verified)
-    if not verified["ok"]:
-        raise SystemExit(1)
+def _verify(bus: TimelineBus, arguments: Any) -> int:
+    return int(not print_one(bus.verify(arguments.timeline, arguments.head))["ok"])
 
 
 def _replay(bus: TimelineBus, arguments: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from typing import Any
 
@@ -83,13 +82,7 @@ def _list(bus: TopicsBus, arguments: Any) -> None:
 
 def _export(bus: TopicsBus, arguments: Any) -> None:
     export = bus.export_markdown if arguments.format == "markdown" else bus.export_jsonl
-    lines = export(_topic_id(bus, arguments.topic))
-    sys.stdout.writelines(map(_harmless, lines) if sys.stdout.isatty() else lines)
-
-
-def _harmless(line: str) -> str:
-    """A line that may be sent to a terminal: signs that would move the cursor or set a title are shown, not obeyed."""
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda match: ascii(match[0])[1:-1], line)
+    sys.stdout.writelines(export(_topic_id(bus, arguments.topic)))
 
 
 def _rename(bus: TopicsBus, arguments: Any) -> None:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
-import time
 from pathlib import Path
 from typing import Any
 
-from refbus.cli.common import PAYLOAD_HELP, Commands, a_path, given, made, print_all, print_one, read_json
+from refbus.cli.common import (
+    PAYLOAD_HELP,
+    Commands,
+    a_path,
+    add_beats,
+    beat_while,
+    given,
+    goes_on,
+    made,
+    print_all,
+    print_one,
+    read_json,
+)
 from refbus.cli.hold import hold
-from refbus.kernel import process
 from refbus.kernel.errors import InvalidArgument
 from refbus.worker.bus import WorkerBus
 from refbus.worker.heartbeat import Heartbeat
@@ -31,6 +40,16 @@ Keys are lines of at least 64 hex digits (`openssl rand -hex 32`). The first sig
 """
 
 
+ANY = "in any state before its end"
+VERBS = {  # of seed 000, over the states of W15
+    "spawn": (None, "ASSIGNED"),
+    "start": ("ASSIGNED", "WORKING"),
+    "done": ("WORKING", "IN_REVIEW"),
+    "approve": ("IN_REVIEW", "APPROVED"),
+    "merge": ("APPROVED", "COMPLETED"),
+    "cancel": (ANY, "CANCELLED"),
+    "fail": (ANY, "FAILED"),
+}
 KEY_BYTES_MIN = 32  # as many as the hash has (RFC 2104)
 
 
@@ -91,8 +110,7 @@ def add_commands(commands: Commands) -> None:
     beat.add_argument("status", choices=("idle", "working", "blocked"))
     beat.add_argument("--task")
     beat.add_argument("--progress", type=float)
-    beat.add_argument("--every", type=float, metavar="SECONDS", help="and again, until --while ends")
-    beat.add_argument("--while", type=int, dest="pid", metavar="PID", help="beat while this process lives")
+    add_beats(beat)
     _add_views(commands)
     commands.add("redrive", _redrive, "put a dead letter back in front of its agent").add_argument("seq", type=int)
     commands.add("dead-letters", _dead_letters, "messages that were given up", views=True)
@@ -100,6 +118,10 @@ def add_commands(commands: Commands) -> None:
     transition.add_argument("worker")
     transition.add_argument("from_state", help="the state you believe; - for a new worker")
     transition.add_argument("to_state")
+    for verb, (before, after) in VERBS.items():
+        goes = commands.add(verb, _verb, f"a worker is {after}, and was {before or 'no worker'}", takes_agent=False)
+        goes.set_defaults(verb=verb)
+        goes.add_argument("worker")
     commands.add("state", _state, "a worker's state", takes_agent=False, views=True).add_argument("worker")
     commands.add_plain("liveness", "liveness", "who is alive, stale, dead")
     export = commands.add("export", _export, "bring bus.jsonl up to date", takes_agent=False, views=True)
@@ -165,18 +187,12 @@ def _claim(bus: WorkerBus, arguments: Any) -> Any:
 
 def _heartbeat(bus: WorkerBus, arguments: Any) -> None:
     beat = (arguments.status, arguments.task, arguments.progress)
-    if arguments.every is None:
-        if arguments.pid is not None:
-            raise InvalidArgument("--while needs --every")
+    if not goes_on(arguments):
         print_one(bus.heartbeat(arguments.agent, *beat))
         return
-    if not 0 < arguments.every < math.inf:
-        raise InvalidArgument("--every must be a number of seconds above 0")
-    watched = None if arguments.pid is None else process.find(arguments.pid)
-    with Heartbeat(bus, arguments.agent, interval_ms=round(1000 * arguments.every)) as heart:
-        heart.update(*beat)
-        while arguments.pid is None or (watched is not None and process.find(arguments.pid) == watched):
-            time.sleep(min(1.0, arguments.every))
+    heart = Heartbeat(bus, arguments.agent, interval_ms=round(1000 * arguments.every))
+    heart.update(*beat)
+    beat_while(heart, arguments)
 
 
 def _export(bus: WorkerBus, arguments: Any) -> None:
@@ -211,6 +227,13 @@ def _dead_letters(bus: WorkerBus, arguments: Any) -> None:
 def _transition(bus: WorkerBus, arguments: Any) -> None:
     from_state = None if arguments.from_state == "-" else arguments.from_state
     print_one(bus.transition(arguments.worker, arguments.to_state, from_state))
+
+
+def _verb(bus: WorkerBus, arguments: Any) -> None:
+    before, after = VERBS[arguments.verb]
+    if before == ANY:
+        before = bus.worker_state(arguments.worker)["state"]
+    print_one(bus.transition(arguments.worker, after, before))
 
 
 def _state(bus: WorkerBus, arguments: Any) -> None:

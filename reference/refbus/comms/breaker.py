@@ -16,16 +16,16 @@ Result = TypeVar("Result")
 
 
 class CircuitBreaker:
-    """Counts failures in a row; after failure_threshold of them, refuses calls for timeout_ms, then lets one probe."""
+    """Counts failures in a row; after failure_threshold of them, refuses calls for `timeout` s, then lets one probe."""
 
     def __init__(
         self,
         failure_threshold: int = breaker.FAILURE_THRESHOLD,
-        timeout_ms: int = breaker.TIMEOUT_MS,
+        timeout: float = breaker.TIMEOUT_MS / 1000,
         *,
         clock: Clock | None = None,
     ) -> None:
-        self._threshold, self._timeout_ms, self._clock = failure_threshold, timeout_ms, clock or Clock()
+        self._threshold, self._timeout_ms, self._clock = failure_threshold, round(1000 * timeout), clock or Clock()
         self._breaker = Breaker()
         self._lock = threading.Lock()
 

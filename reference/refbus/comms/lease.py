@@ -36,6 +36,7 @@ class Completed(TypedDict):
     """complete_message: the new status of the delivery."""
 
     status: delivery.Status
+    due_at: NotRequired[str]  # of one that failed: it can be claimed again from then on
 
 
 class State(NamedTuple):
@@ -111,7 +112,7 @@ class Leases:
                 return {"status": before.status}
             if before.status == "pending":
                 self._take_late(tx, message_id, owner)
-            return {"status": self._finish(tx, message_id, owner, state, before, error)}
+            return self._finish(tx, message_id, owner, state, before, error)
 
     def delivery_of(self, tx: Transaction, message_id: str, agent_id: str, state: State) -> Delivery:
         """The agent's delivery of the message so far."""
@@ -190,7 +191,7 @@ class Leases:
 
     def _finish(
         self, tx: Transaction, message_id: str, agent_id: str, state: State, before: Delivery, error: str | None
-    ) -> delivery.Status:
+    ) -> Completed:
         if error is None:
             after, event, counter = before._replace(status="done"), "completed", "messages_processed"
         else:
@@ -203,7 +204,9 @@ class Leases:
             self.bury(tx, message_id, agent_id, after, str(error), state.is_broadcast)
         elif not state.is_broadcast:
             tx.execute("UPDATE messages SET status = ?, error = ? WHERE id = ?", (after.status, error, message_id))
-        return after.status
+        if after.status == "failed":
+            return {"status": "failed", "due_at": iso.text(after.visible_at_us)}
+        return {"status": after.status}
 
 
 def letter_of(message_id: str, agent_id: str) -> str:

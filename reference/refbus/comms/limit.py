@@ -1,8 +1,14 @@
-"""How fast an agent may send: a token bucket in the file, so that it is the agent's and not a process's."""
+"""How fast an agent may send: a token bucket in the file, so that it is the agent's and not a process's.
+
+`TokenBucket` is the seed's own, for anything else that a process must not do too often.
+"""
 
 from __future__ import annotations
 
+import threading
+
 from refbus.comms.store import Store
+from refbus.kernel.clock import Clock
 from refbus.kernel.errors import RateLimited
 from refbus.kernel.rules import bucket
 from refbus.kernel.transaction import Transaction
@@ -23,3 +29,22 @@ class RateLimit:
         if not is_paid:
             raise RateLimited(f"{agent_id} has sent too much: {left.tokens:.2f} of {capacity:g} tokens left")
         tx.execute("INSERT OR REPLACE INTO token_buckets (agent_id, tokens, at_us) VALUES (?, ?, ?)", (agent_id, *left))
+
+
+class TokenBucket:
+    """A bucket of this process, for threads: full at first, refilled evenly."""
+
+    def __init__(
+        self, capacity: float = bucket.CAPACITY, refill_rate: float = bucket.REFILL_PER_S, *, clock: Clock | None = None
+    ) -> None:
+        self.capacity, self.refill_rate, self._clock = capacity, refill_rate, clock or Clock()
+        self._bucket = bucket.full(self._clock.now_us(), capacity)
+        self._lock = threading.Lock()
+
+    def consume(self, tokens: float = 1) -> bool:
+        """Take so many tokens, or none and return False."""
+        with self._lock:
+            self._bucket, is_taken = bucket.consume(
+                self._bucket, self._clock.now_us(), cost=tokens, capacity=self.capacity, refill_per_s=self.refill_rate
+            )
+        return is_taken

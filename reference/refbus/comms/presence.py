@@ -39,10 +39,7 @@ class Presence:
 
     def send_heartbeat(self, agent_id: str, status: str, current_task: str | None = None) -> dict[str, Never]:
         """Say that the agent is alive and what it is doing. Errors: INVALID_ARGUMENT."""
-        limits.name("agent_id", agent_id)
-        limits.one_of("status", status, STATUSES)
-        if current_task is not None:
-            limits.text("current_task", current_task)
+        check_beat(agent_id, status, current_task)
         self.store.db.write(
             """
             INSERT INTO agent_status (agent_id, status, current_task, last_heartbeat) VALUES (?, ?, ?, ?)
@@ -96,6 +93,14 @@ class Presence:
                 (message_id, owner),
             )
             self.count(tx, owner, "messages_pending", 1)
+
+
+def check_beat(agent_id: object, status: object, current_task: object) -> None:
+    """Raise INVALID_ARGUMENT for a heartbeat that cannot be."""
+    limits.name("agent_id", agent_id)
+    limits.one_of("status", status, STATUSES)
+    if current_task is not None:
+        limits.text("current_task", current_task)
 
 
 _COUNT = {

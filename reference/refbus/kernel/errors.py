@@ -223,6 +223,9 @@ class Internal(BusError):
     """A fault of this program."""
 
 
+INTERNAL_SAYS = "a fault of this program; its standard error says more"  # to a caller, who can mend nothing
+
+
 @contextlib.contextmanager
 def after_a_part(is_done: Callable[[], object] = lambda: True) -> Iterator[None]:
     """Around a later step of a call: once a part is done, no error of this step promises that nothing happened."""

@@ -90,6 +90,7 @@ def judge(
     settle_ms: int = SETTLE_MS,
     malformed_ms: int = MALFORMED_MS,
     bytes_max: int = BYTES_MAX,
+    content_hash: str | None = None,
 ) -> Message | Wait | Malformed:
     """The verdict on a file that was looked at before and after it was read (2.2, 2.3).
 
@@ -106,6 +107,8 @@ def judge(
     if len(data) != before.size:
         return Wait("it changed while it was read")
     try:
+        if content_hash not in (None, hashlib.sha256(data).hexdigest()):
+            raise FormatError("the file has another hash than its name", "checksum_mismatch")
         return parse(data)
     except FormatError as error:
         # A writer without the atomic rename may not have finished.

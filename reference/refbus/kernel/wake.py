@@ -18,22 +18,49 @@ Elsewhere a reader just looks again, every 1 to 20 ms; a look costs some microse
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import os
 import select
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-try:
-    import inotify_simple
-except ImportError:  # not Linux
-    inotify_simple = None
-
 FIRST_LOOK_S, LAST_LOOK_S = 0.0001, 0.025
 SLEEP_S_MAX = 1.0
 BLIND_FIRST_S, BLIND_LAST_S = 0.001, 0.020
+IN_MODIFY, IN_CREATE = 0x2, 0x100  # inotify(7)
+_EVENT = struct.Struct("iIII")  # watch, mask, cookie, and the length of the name that follows
+
+
+class Watch:
+    """One inotify watch on a folder. OSError: the user's limit is reached; AttributeError: this is not Linux."""
+
+    def __init__(self, folder: Path, mask: int = IN_MODIFY | IN_CREATE) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.fd = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+        if self.fd < 0:
+            raise OSError(ctypes.get_errno(), "inotify_init1")
+        if libc.inotify_add_watch(self.fd, os.fsencode(folder), mask) < 0:
+            self.close()
+            raise OSError(ctypes.get_errno(), "inotify_add_watch")
+
+    def names(self) -> list[str]:
+        """The files of all events since the last call; an overflowed queue tells of one without a name."""
+        files: list[str] = []
+        with contextlib.suppress(BlockingIOError):
+            while events := os.read(self.fd, 64 * 1024):
+                while events:
+                    *_, length = _EVENT.unpack_from(events)
+                    name, events = events[_EVENT.size :][:length], events[_EVENT.size + length :]
+                    files.append(os.fsdecode(name.rstrip(b"\0")))
+        return files
+
+    def close(self) -> None:
+        """Give it back."""
+        os.close(self.fd)
 
 
 class Waiter:
@@ -44,7 +71,7 @@ class Waiter:
         self._watch = _watch(folder)
         self._events = select.poll()
         if self._watch is not None:
-            self._events.register(self._watch.fileno(), select.POLLIN)
+            self._events.register(self._watch.fd, select.POLLIN)
         try:
             self.reset()
         except BaseException:
@@ -56,7 +83,7 @@ class Waiter:
         self._look_s: float | None = None
         self._blind_s = BLIND_FIRST_S
         if self._watch is not None:
-            self._watch.read(timeout=0)
+            self._watch.names()
         self._seen = self._version()
 
     def wait(self, timeout_s: float) -> None:
@@ -104,8 +131,7 @@ class Waiter:
 
     def _is_written(self) -> bool:
         assert self._watch is not None
-        # An overflowed queue names no file: it stands for any.
-        return any(event.name in (self._file_name, "") for event in self._watch.read(timeout=0))
+        return any(name in (self._file_name, "") for name in self._watch.names())
 
 
 class Waiters:
@@ -138,16 +164,8 @@ class Waiters:
                 self._idle.pop().close()
 
 
-def _watch(folder: Path) -> inotify_simple.INotify | None:
-    if inotify_simple is None:
-        return None
+def _watch(folder: Path) -> Watch | None:
     try:
-        watch = inotify_simple.INotify()
-    except OSError:  # the user's limit on watches is reached
+        return Watch(folder)
+    except (OSError, AttributeError):
         return None
-    try:
-        watch.add_watch(folder, inotify_simple.flags.MODIFY | inotify_simple.flags.CREATE)
-    except OSError:
-        watch.close()
-        return None
-    return watch

@@ -1,4 +1,4 @@
-"""The archive: processed files, by day and agent; rotated by age, and sooner where the disk is nearly full."""
+"""The archive: processed files, by day and agent; rotated by age, and sooner on a full disk where its owner says so."""
 
 from __future__ import annotations
 
@@ -59,6 +59,7 @@ class Archive:
                 os.rename(name, kept, src_dir_fd=outbox, dst_dir_fd=fd)
                 if tree.stat_of(tree.look(kept, fd)) == stat:
                     os.chmod(kept, FILE_MODE, dir_fd=fd)
+                    log.info("archived", extra={"path": path, "date": date})
                 elif not tree.is_there(name, outbox):  # a new one may have the name: then both stay where they are
                     os.rename(kept, name, src_dir_fd=fd, dst_dir_fd=outbox)
         except FileNotFoundError:
@@ -78,7 +79,10 @@ class Archive:
                     os.fsync(fd)
 
     def rotate(self) -> int:
-        """Remove the days that are too old, and the oldest ones while the disk is nearly full; returns how many."""
+        """Remove the days that are too old; and the oldest ones while the disk is nearly full, if that is wanted.
+
+        Returns how many.
+        """
         config = self._store.config
         today = self._today()
         days = min(config.retention_days, today.toordinal() - 1)  # the first day that has a name
@@ -108,7 +112,8 @@ class Archive:
         return is_over
 
     def _is_low(self) -> bool:
-        return self.disk_percent() >= self._store.config.disk_low_percent
+        low_percent = self._store.config.disk_low_percent
+        return low_percent is not None and self.disk_percent() >= low_percent
 
     def _folders(self, agent: str) -> Iterator[tuple[str, ...]]:
         """Every folder in which a file of this agent may lie, by its parts."""

@@ -1,9 +1,12 @@
-"""The audit log (5.4, 7.3): things that were refused or removed, or are odd, each told once until it is another."""
+"""The audit log (5.4, 7.3): things that were refused or removed, or are odd, each told once until it is another.
+
+The changes of the ledger are logged beside it, by triggers of the file itself: also those that somebody else makes.
+"""
 
 from __future__ import annotations
 
 import logging
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from refbus.kernel.msgfile import Stat
 from refbus.kernel.transaction import Transaction
@@ -55,5 +58,16 @@ class Audit:
     def audit(self) -> Records:
         """All records, in their order."""
         with self._store.snapshot() as tx:
-            records = tx.rows("SELECT id, at_ms, event, path, detail FROM audit_log ORDER BY id")
-        return {"records": [Record(**dict(zip(Record.__annotations__, row, strict=True))) for row in records]}  # type: ignore[typeddict-item]
+            records = tx.dicts("SELECT id, at_ms, event, path, detail FROM audit_log ORDER BY id")
+        return {"records": records}  # type: ignore[typeddict-item]
+
+    def trail(self, *, changes: bool) -> list[dict[str, Any]]:
+        """The same and all requests that were denied, by time; with `changes` every change of the ledger."""
+        with self._store.snapshot() as tx:
+            return tx.dicts(
+                "SELECT at_ms, event, path, detail FROM ("
+                "SELECT at_ms, event, path, detail, id FROM audit_log UNION ALL "
+                "SELECT at_ms, event, path, detail, id FROM ledger_log WHERE ? OR detail LIKE 'denied%'"
+                ") ORDER BY at_ms, id",
+                (changes,),
+            )

@@ -58,11 +58,17 @@ class Attachments:
             raise Failure("attachment_corrupt", digest)
 
 
+def path_of(root: Path, attachment: str) -> Path:
+    """The file of a value of the header ATTACHMENT."""
+    digest = attachment.partition(":")[2]
+    return root / tree.ATTACHMENTS / digest[:2] / digest
+
+
 def attach(root: Path, data: bytes) -> str:
     """Store content, as an agent does; returns its value for the header ATTACHMENT."""
-    digest = hashlib.sha256(data).hexdigest()
-    folder = root / tree.ATTACHMENTS / digest[:2]
-    for part in (folder.parent, folder):
+    attachment = f"sha256:{hashlib.sha256(data).hexdigest()}"
+    path = path_of(root, attachment)
+    for part in (path.parent.parent, path.parent):
         make_folder(part)
-    atomic_write(folder / digest, data)
-    return f"sha256:{digest}"
+    atomic_write(path, data)
+    return attachment

@@ -15,6 +15,7 @@ import contextlib
 import errno
 import hashlib
 import json
+import logging
 import os
 import secrets
 import shutil
@@ -27,6 +28,8 @@ from refbus.kernel.transaction import Transaction
 from refbus.relay import names, tree
 from refbus.relay.presence import Presence
 from refbus.relay.store import Store
+
+log = logging.getLogger("refbus.relay.deliver")
 
 # A link, a file, a folder that nobody may write to or on another disk, or a folder under the copy's name: all these are
 # the agent's doing, and stay so.
@@ -133,6 +136,8 @@ class Delivery:
         )
         for recipient in sorted({recipient for _, recipient, _, row in payload["copies"] if row in lost}):
             self._presence.tell_inbox(tx, recipient)
+        for _, recipient, name, row in payload["copies"]:
+            log.info("lost" if row in lost else "delivered", extra={"id": names.message_id(recipient, name)})
         end(tx, operation)
 
     def remove(self, folder: str) -> None:

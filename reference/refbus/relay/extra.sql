@@ -40,6 +40,34 @@ CREATE TABLE IF NOT EXISTS audit_log (
 );
 CREATE INDEX IF NOT EXISTS idx_audit_log_path ON audit_log(path, event);
 
+-- Every change of a message's or an agent's status, whoever makes it (5.4), by the wall clock
+CREATE TABLE IF NOT EXISTS ledger_log (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at_ms INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)),
+    event TEXT NOT NULL,                     -- the new status; removed
+    path TEXT NOT NULL,                      -- relative to the root
+    detail TEXT                              -- the reason of a failure
+);
+CREATE TRIGGER IF NOT EXISTS log_new_message AFTER INSERT ON messages BEGIN
+    INSERT INTO ledger_log (event, path, detail) VALUES (NEW.status, NEW.file_path, NEW.last_error);
+END;
+CREATE TRIGGER IF NOT EXISTS log_message AFTER UPDATE OF status ON messages WHEN NEW.status IS NOT OLD.status BEGIN
+    INSERT INTO ledger_log (event, path, detail) VALUES (NEW.status, NEW.file_path,
+        CASE WHEN NEW.status = 'failed' OR NEW.retry_count > OLD.retry_count THEN NEW.last_error END);
+END;
+CREATE TRIGGER IF NOT EXISTS log_removed_message AFTER DELETE ON messages BEGIN
+    INSERT INTO ledger_log (event, path) VALUES ('removed', OLD.file_path);
+END;
+CREATE TRIGGER IF NOT EXISTS log_new_agent AFTER INSERT ON agents BEGIN
+    INSERT INTO ledger_log (event, path) VALUES (NEW.status, 'agents/' || NEW.name);
+END;
+CREATE TRIGGER IF NOT EXISTS log_agent AFTER UPDATE OF status ON agents WHEN NEW.status IS NOT OLD.status BEGIN
+    INSERT INTO ledger_log (event, path) VALUES (NEW.status, 'agents/' || NEW.name);
+END;
+CREATE TRIGGER IF NOT EXISTS log_removed_agent AFTER DELETE ON agents BEGIN
+    INSERT INTO ledger_log (event, path) VALUES ('removed', 'agents/' || OLD.name);
+END;
+
 -- How much an agent sent lately, and where its inbox ends
 CREATE INDEX IF NOT EXISTS idx_messages_rate ON messages(agent_name, direction, discovered_at);
 

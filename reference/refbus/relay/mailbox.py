@@ -6,6 +6,7 @@ Nothing here talks to the orchestrator, and none need run: a file waits for one.
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import secrets
@@ -14,18 +15,32 @@ from pathlib import Path
 from typing import TypedDict
 
 from refbus.kernel import msgfile
-from refbus.kernel.errors import InvalidArgument, PayloadTooLarge, of_os_error
+from refbus.kernel.errors import InvalidArgument, NotFound, PayloadTooLarge, of_os_error
 from refbus.kernel.files import FILE_MODE, existing_folder, write_all
 from refbus.kernel.msgfile import FormatError, Message
+from refbus.kernel.verdict import verdict
 from refbus.relay import blob, names, tree
+from refbus.relay.view import View
 
 log = logging.getLogger("refbus.relay.mailbox")
+FULL_PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6)  # before the next attempt on a full disk (6.2)
+LOOK_S = 0.1
+_OUTCOME = "SELECT status, last_error FROM messages WHERE message_id = ?"
 
 
 class Sent(TypedDict):
     """The id that the ledger will know the message by."""
 
     message_id: str
+
+
+class Outcome(TypedDict):
+    """done: it was processed. Status and error are the ledger's; None where no orchestrator has seen the message."""
+
+    done: bool
+    message_id: str
+    status: str | None
+    error: str | None
 
 
 class Received(TypedDict):
@@ -39,6 +54,7 @@ class Received(TypedDict):
     thread: str | None
     priority: int | None
     attachment: str | None
+    attachment_path: str | None
     body: str
 
 
@@ -70,11 +86,27 @@ class Mailbox:
         if len(data) > msgfile.BYTES_MAX:
             raise PayloadTooLarge(f"{len(data)} bytes, more than {msgfile.BYTES_MAX}: attach it")
         name = names.file_name(time.time_ns(), secrets.token_hex(4))
-        try:
-            self._write(name, data)
-        except OSError as error:
-            raise of_os_error(error, definite=True) from error
+        for pause_s in (*FULL_PAUSES_S, None):
+            try:
+                self._write(name, data)
+                break
+            except OSError as error:
+                if pause_s is None or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                    raise of_os_error(error, definite=True) from error
+                time.sleep(pause_s)
         return {"message_id": names.message_id(self.agent, name)}
+
+    def outcome(self, message_id: str, wait_s: float = 0.0) -> Outcome:
+        """What became of a message that was sent, as far as that is known after wait_s; true if it was processed."""
+        deadline = time.monotonic() + wait_s
+        status = error = None
+        while True:
+            with contextlib.suppress(NotFound), View(self.root) as view:
+                status, error = view.store.db.row(_OUTCOME, (message_id,)) or (None, None)
+            if status in ("completed", "archived", "failed") or time.monotonic() > deadline:
+                done = status in ("completed", "archived")
+                return verdict(Outcome(done=done, message_id=message_id, status=status, error=None if done else error))
+            time.sleep(LOOK_S)
 
     def attach(self, data: bytes) -> str:
         """Store large content below its hash; returns the value for a message's `attachment`. Errors: DISK_FULL."""
@@ -102,6 +134,7 @@ class Mailbox:
                         "thread": message.thread,
                         "priority": message.priority,
                         "attachment": message.attachment,
+                        "attachment_path": message.attachment and str(blob.path_of(self.root, message.attachment)),
                         "body": message.body,
                     }
                 )

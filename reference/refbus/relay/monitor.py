@@ -50,6 +50,8 @@ def _answer(path: str, bus: RelayBus, service: Service) -> tuple[int, str, str]:
             is_well, age_s = service.health()
             health = {"status": "ok" if is_well else "stuck", "last_pass_s": round(age_s, 3)}
             return 200 if is_well else 503, "application/json", json.dumps(health)
-    except (BusError, ImportError) as error:
+    except BusError as error:
         return 503, "text/plain", f"{error}\n"
+    except ImportError as error:
+        return 503, "text/plain", f"{error.name} is missing: pip install './reference[relay]' in busproof's folder\n"
     return 404, "text/plain", "/metrics or /health\n"

@@ -8,7 +8,7 @@ ORCHESTRATOR, LEAD, ALL = "__orchestrator__", "Lead", "*"
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,62}")
 _RESERVED = {ORCHESTRATOR, "system", "root", "admin", "lead"}  # whatever the case; the last one by R2
-_FILE = re.compile(r"([0-9]{1,19})-([0-9a-f]{8})\.msg")
+_FILE = re.compile(r"([0-9]{1,19})-([0-9a-f]{8})(?:-([0-9a-f]{64}))?\.msg")
 SUFFIX = ".msg"
 
 
@@ -23,7 +23,7 @@ def is_channel(address: str) -> bool:
 
 
 def is_file_name(name: str) -> bool:
-    """timestamp-uuid.msg"""
+    """timestamp-uuid.msg, or timestamp-uuid-hash.msg (2.3)"""
     return _FILE.fullmatch(name) is not None
 
 
@@ -40,7 +40,13 @@ def time_ns(name: str) -> int:
 
 def uuid(name: str) -> str:
     """The uuid in a message file's name: its eight digits."""
-    return name.removesuffix(SUFFIX)[-8:]
+    return name.removesuffix(SUFFIX).partition("-")[2][:8]
+
+
+def content_hash(name: str) -> str | None:
+    """The SHA-256 of the file's content, where its name says one."""
+    match = _FILE.fullmatch(name)
+    return None if match is None else match[3]
 
 
 def message_id(agent: str, name: str) -> str:

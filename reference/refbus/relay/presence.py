@@ -7,6 +7,7 @@ active, inactive → terminated         released, or its process is gone; only a
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import stat as modes
 from typing import NamedTuple, TypedDict
@@ -16,6 +17,8 @@ from refbus.kernel.transaction import Transaction
 from refbus.relay import names, tree
 from refbus.relay.audit import Audit
 from refbus.relay.store import Store
+
+log = logging.getLogger("refbus.relay.presence")
 
 
 class AgentState(TypedDict):
@@ -55,6 +58,9 @@ class Presence:
                     [(name, tx.now_ms) for name in new],
                 )
                 tx.executemany("UPDATE agents SET status = 'inactive' WHERE name = ?", [(name,) for name in silent])
+            for event, agents in (("agent_registered", new), ("agent_inactive", silent)):
+                for name in agents:
+                    log.info(event, extra={"agent": name})
         return [name for name in present if name in known or name in new]
 
     def make_folders(self, name: str) -> list[Refusal]:

@@ -271,6 +271,7 @@ class Scanner:
             settle_ms=config.settle_ms,
             malformed_ms=config.malformed_ms,
             bytes_max=config.message_bytes_max,
+            content_hash=names.content_hash(file.name),
         )
         if isinstance(verdict, Wait):
             self._wait(config.malformed_ms - age_ns // 1_000_000)
@@ -311,6 +312,7 @@ class Scanner:
         self._rate.tell(tx, limited)
         for _, entry in sorted(news.new, key=lambda new: (new[0], new[1].name, new[1].agent)):
             ledger.insert(tx, entry)
+            log.info("discovered", extra={"path": entry.path})
         for id_, entry in news.changed:
             ledger.update(tx, id_, entry)
         for agent in {entry.agent for _, entry in news.new}:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from refbus.kernel.errors import BusError
 from refbus.kernel.stop import Stop
-from refbus.relay import tree
+from refbus.relay import config, tree
 from refbus.relay.bus import RelayBus
 from refbus.relay.names import SUFFIX
 
@@ -29,6 +29,7 @@ class Service:
         self._bus, self._watch = bus, watch
         self._stop = Stop()
         self._last_good = time.monotonic()
+        self._config_ns = config.changed_ns(bus.store.root / tree.CONFIG)
 
     def run(self) -> None:
         """Until `stop`."""
@@ -36,9 +37,14 @@ class Service:
         if watcher is not None:
             watcher.start()
         log.info("started", extra={"root": str(self._bus.store.root)})
+        if self._bus.store.config.lead is None:
+            log.warning(
+                "no_lead", extra={"hint": "messages to Lead fail until: refbus relay init --lead NAME; restart"}
+            )
         failures = 0
         while not self._stop.is_set():
             self._stop.hush()
+            self._notice_config()
             try:
                 self._bus.scan()
             except BusError as error:
@@ -60,6 +66,13 @@ class Service:
         """Is it well, and how many seconds ago was the last good pass?"""
         age_s = time.monotonic() - self._last_good
         return age_s < max(10.0, 40 * self._bus.store.config.scan_interval_ms / 1000), age_s
+
+    def _notice_config(self) -> None:
+        """Say once of each change of config.json that it is for the next orchestrator."""
+        mtime_ns = config.changed_ns(self._bus.store.root / tree.CONFIG)
+        if mtime_ns != self._config_ns:
+            self._config_ns = mtime_ns
+            log.warning("config_changed", extra={"hint": "it is read by the next start of the orchestrator"})
 
     def _rest(self) -> None:
         """Until a file that is known has settled; else until the next one comes, or the interval is over."""

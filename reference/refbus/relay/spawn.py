@@ -8,6 +8,7 @@ A message never says what is run: CLI names an entry of config.json, whose argv 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import secrets
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from refbus.relay.presence import Presence
 from refbus.relay.processes import Processes, Started, Target
 from refbus.relay.store import Store
 
+log = logging.getLogger("refbus.relay.spawn")
 SPAWN_KEYS = ("NAME", "CLI", "PROMPT", "WORKING_DIR", "ENV")
 RELEASE_KEYS = ("NAME", "REASON")
 DONE = Callable[[Transaction], None]  # written together with the message's completion
@@ -69,6 +71,7 @@ class Spawns:
             self._undo(operation, program.name)
             raise
         self._processes.keep(started)
+        log.info("spawned", extra={"agent": program.name, "pid": started.target.pid, "argv": program.argv[:1]})
         return lambda tx: end(tx, operation)
 
     def release(self, row: Row, message: Message) -> DONE:
@@ -238,6 +241,7 @@ def _enter(tx: Transaction, name: str, target: Target) -> None:
 
 def terminate(tx: Transaction, name: str) -> None:
     """The agent is gone; only a spawn brings it back."""
+    log.info("terminated", extra={"agent": name})
     tx.execute("UPDATE agents SET status = 'terminated', pid = NULL WHERE name = ?", (name,))
     tx.execute("DELETE FROM processes WHERE agent_name = ?", (name,))
 

@@ -21,7 +21,7 @@ class View:
         if not (Path(root) / tree.LEDGER).exists():
             raise NotFound(f"there is no {str(Path(root) / tree.LEDGER)!a:.300}")
         self.store = Store(root, hold=False)
-        self.audit = Audit(self.store).audit
+        self.trail = Audit(self.store).trail
         self.status = Status(self.store, Presence(self.store, Audit(self.store))).status
         self.dump = Export(self.store).dump
         self.backup = Export(self.store).backup

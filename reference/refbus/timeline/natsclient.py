@@ -103,18 +103,28 @@ class Client:
             self._loop.close()
 
     async def _connect(self, url: str, creds: str | None) -> None:
+        servers, refused = url.split(","), asyncio.Semaphore(0)
+
         async def keep(error: Exception) -> None:
             self._trouble = error
+            if isinstance(error, OSError) and not isinstance(error, TimeoutError):
+                refused.release()
+
+        async def all_refuse() -> None:
+            for _ in servers:
+                await refused.acquire()
+            raise self._trouble or ConnectionRefusedError
 
         credentials = None if creds is None else _readable(creds)
+        connecting = self._connection.connect(
+            servers,
+            error_cb=keep,
+            reconnect_time_wait=RECONNECT_S,  # type: ignore[arg-type]
+            max_reconnect_attempts=-1,
+            user_credentials=credentials,
+        )
         try:
-            await self._connection.connect(
-                url.split(","),
-                error_cb=keep,
-                reconnect_time_wait=RECONNECT_S,  # type: ignore[arg-type]
-                max_reconnect_attempts=-1,
-                user_credentials=credentials,
-            )
+            await _first_of(connecting, all_refuse())
         except ValueError as error:
             raise InvalidArgument(f"nats_url or nats_creds: {error!s:.200}") from error
         except ImportError as error:  # nats-py signs with a package that its extra of this name brings
@@ -145,6 +155,17 @@ class Client:
         except (nats.errors.Error, OSError, TimeoutError, concurrent.futures.TimeoutError) as error:
             future.cancel()
             raise Unreachable(f"{type(error).__name__}: {error!s:.200}") from error
+
+
+async def _first_of(*works: Coroutine[Any, Any, Any]) -> None:
+    """Until the first of them is over; raises its error."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        done.pop().result()
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 def _readable(creds: str) -> str:

@@ -33,7 +33,7 @@ class Run:
         self.agent = key.agent if isinstance(key, Invoke) else key.target
         self.payload = message["payload"]
         self.state: Any = None
-        self._calls = 0 if isinstance(key, Invoke) else message["number"] * CALLS_MAX
+        self._calls = calls_before(message)
 
     def call_service(
         self, service: str, backend: str, operation: str, payload: Any = None, timeout_ms: int = TIMEOUT_MS
@@ -58,6 +58,11 @@ class Run:
         if answer is None:
             raise IdConflict(f"the record has no answer to {keys.subject(key):.200}")
         return answer["payload"]
+
+
+def calls_before(message: Message) -> int:
+    """The number that stands before those of a run's own calls."""
+    return 0 if (message["key"] or {})["type"] == "invoke" else message["number"] * CALLS_MAX
 
 
 class Rerun(TypedDict):

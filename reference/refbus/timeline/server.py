@@ -12,6 +12,8 @@ from typing import Self
 
 from refbus.kernel.errors import NotFound, Unreachable
 
+# By default a server acknowledges at once and syncs every two minutes: what a power cut takes was acknowledged.
+SETTINGS = "jetstream { sync_interval: always }\n"
 START_S = 20.0
 STOP_S = 20.0
 
@@ -43,8 +45,11 @@ class NatsServer:
         """Start it and wait until it answers."""
         for old in self.folder.glob("*.ports"):
             old.unlink()
+        settings = self.folder / "nats.conf"
+        settings.write_text(SETTINGS)
+        options = self.options if "-c" in self.options else ("-c", str(settings), *self.options)
         command = [binary(), "-js", "-sd", str(self.folder), "-a", "127.0.0.1", "-p", str(self.port)]
-        command += ["--ports_file_dir", str(self.folder), "-l", str(self.folder / "server.log"), *self.options]
+        command += ["--ports_file_dir", str(self.folder), "-l", str(self.folder / "server.log"), *options]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
         try:
             self.port = self._answered(time.monotonic() + START_S)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.store import Store
 from refbus.topics.message import Message, as_messages
 from refbus.topics.route import Route, TopicRow
-from refbus.topics.shown import line, name, quoted
+from refbus.topics.shown import line, name, printed, when
 
 ROWS_AT_ONCE = 500
 
@@ -35,10 +34,10 @@ class Export:
         Errors: TOPIC_NOT_FOUND.
         """
         topic = self.topic_row(topic_id)
-        ended = f", closed {_time(topic['closed_at'] or 0.0)}" if topic["status"] == "closed" else ""
-        yield f"# {line(topic['name'])}\n\nTopic `{topic_id}`, created {_time(topic['created_at'])}{ended}\n"
+        ended = f", closed {when(topic['closed_at'] or 0.0)}" if topic["status"] == "closed" else ""
+        yield f"# {line(topic['name'])}\n\nTopic `{topic_id}`, created {when(topic['created_at'])}{ended}\n"
         if topic["close_reason"]:
-            yield f"\n{quoted(topic['close_reason'].rstrip())}\n"
+            yield f"\n{printed(topic['close_reason'].rstrip())}\n"
         seqs: dict[str, int] = {}
         for message in self.messages(topic_id):
             seqs[message["message_id"]] = message["seq"]
@@ -46,7 +45,7 @@ class Export:
             reply = "" if answered is None else f", reply to {answered}"
             yield (
                 f"\n## {message['seq']}. {name(message['sender'])} ({name(message['message_type'])}{reply})\n\n"
-                f"{_time(message['created_at'])}\n\n{quoted(message['content_markdown'].rstrip())}\n"
+                f"{when(message['created_at'])}\n\n{printed(message['content_markdown'].rstrip())}\n"
             )
 
     def messages(self, topic_id: str, after: int = 0) -> Iterator[Message]:
@@ -67,10 +66,6 @@ class Export:
         limits.text("topic_id", topic_id)
         with self._store.snapshot() as tx:
             return self._route.row(tx, topic_id)
-
-
-def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 _AFTER = """

@@ -54,6 +54,8 @@ class Draft:
     def __init__(self, item: Any) -> None:
         if type(item) is not dict:
             raise InvalidArgument(" must be an object with content_markdown")
+        if "content" in item and "content_markdown" not in item:
+            raise InvalidArgument(".content must be called content_markdown")
         get = item.get
         self.body = limits.body(".content_markdown", get("content_markdown"), BODY_CHARS_MAX)
         type_, reply_to, client_id = get("message_type"), get("reply_to"), get("client_message_id")

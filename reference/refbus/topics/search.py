@@ -24,6 +24,7 @@ MODES = ("hybrid", "fts", "semantic")
 LIMIT_MAX = 1000
 SNIPPET_CHARS = 240
 ROWS_AT_ONCE = 500
+NO_MODEL = "no embedding model is loaded"
 RANK_CONSTANT = 60  # of reciprocal rank fusion, as its authors chose it
 
 Hit = dict[str, Any]  # a result: topic_id, topic_name, message_id, seq, sender, message_type, created_at, snippet, …
@@ -104,7 +105,7 @@ class Search:
         return self._embedder is not None or self._model_name is not None
 
     def _embedder_for(self, model: str | None, warnings: list[Warned]) -> Embedder | None:
-        why = "no embedding model is loaded"
+        why = NO_MODEL
         if self._embedder is None and self._model_name is not None:
             try:
                 self._embedder = load(self._model_name)

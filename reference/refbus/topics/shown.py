@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 
 _PLAIN = re.compile(r"[\w .:@/+-]+")
 
@@ -15,6 +16,11 @@ _PLAIN = re.compile(r"[\w .:@/+-]+")
 def quoted(body: str) -> str:
     """Every line of a body behind `> `. A line ends wherever Unicode, a terminal or a model may think so."""
     return "".join(f"> {line}" for line in body.splitlines(keepends=True))
+
+
+def printed(body: str) -> str:
+    """The same for people: signs that would turn a line round, hide in it or move a cursor are escaped. Tabs stay."""
+    return "\n".join("> " + "\t".join(map(line, part.split("\t"))) for part in body.splitlines())
 
 
 def line(text: object) -> str:
@@ -34,3 +40,11 @@ def name(text: object) -> str:
 def title(text: object) -> str:
     """A topic's name, in quotation marks that it cannot close."""
     return '"' + line(str(text).replace("\\", "\\\\").replace('"', '\\"')) + '"'
+
+
+def when(seconds: float) -> str:
+    """Unix seconds as a person in Greenwich reads them."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (TypeError, ValueError, OverflowError, OSError):  # another program's
+        return line(seconds)

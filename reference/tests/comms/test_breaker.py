@@ -59,7 +59,7 @@ def test_after_the_time_out_one_probe_decides(clock: Clock) -> None:
 
 def test_threshold_and_time_out_are_arguments(clock: Clock) -> None:
     """Of its making (seed: CircuitBreaker)."""
-    breaker = CircuitBreaker(1, 10, clock=clock)
+    breaker = CircuitBreaker(1, 0.01, clock=clock)
     break_it(breaker, 1)
     assert breaker.state == "open"
     clock.set(T0_MS + 11)

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reference.tests.test_cli import eventually
 
 import refbus
 from refbus import cli
+from refbus.comms import CommsBus
 
 Run = Callable[..., list[Any]]
 M1 = "00000000-0000-4000-8000-000000000001"
@@ -104,6 +106,25 @@ def test_health_of_one_and_of_all(run: Run) -> None:
         ("alice", "active", "t1"),
         ("bob", "idle", None),
     ]
+    assert [bool(agent["last_heartbeat"]) for agent in run("agents")] == [True, False]
+
+
+def test_a_heart_that_beats_cleans_up(run: Run, tmp_path: Path) -> None:
+    """As long as a process lives; the seed asks for both."""
+    project = tmp_path / "new" / "project"
+    run("send", "--as", "alice", "--ttl", "0", "note")
+    watched = subprocess.Popen(["sleep", "60"])
+    words = ["--project", str(project), "heartbeat", "--as", "bob", "--every", "0.05", "--while", str(watched.pid)]
+    beats = refbus_process(tmp_path, *words, "degraded")
+    with CommsBus(project) as bus:
+        first = eventually(
+            lambda: [a["last_heartbeat"] for a in bus.dump()["agent_status"] if a["status"] == "degraded"]
+        )
+        eventually(lambda: bus.get_agent_health("bob")["last_heartbeat"] > first[0])
+        assert bus.dump()["messages"] == []
+    watched.kill()
+    watched.wait()
+    assert beats.communicate(timeout=30) == ("", "") and beats.returncode == 0
 
 
 def test_a_message_that_fails_three_times_is_listed_and_redriven(run: Run, tmp_path: Path) -> None:
@@ -112,7 +133,8 @@ def test_a_message_that_fails_three_times_is_listed_and_redriven(run: Run, tmp_p
     assert run("redrive", M1, code=1) == [{"redriven": False}]
     for status in ("failed", "failed", "dead"):
         assert run("claim", "--as", "bob", M1)[0]["claimed"]
-        assert run("complete", "--error", "boom", M1) == [{"status": status}]
+        (completed,) = run("complete", "--error", "boom", M1)
+        assert completed["status"] == status and ("due_at" in completed) == (status == "failed")
         with sqlite3.connect(tmp_path / "new/project/.claude/communications/messages.db") as connection:
             connection.execute("UPDATE message_deliveries SET visible_at = '2000-01-01T00:00:00Z'")
         connection.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import socket
 from pathlib import Path
@@ -153,6 +154,21 @@ def test_what_is_no_message_ends_in_a_row_after_five_seconds(
     assert (row["status"], row["last_error"], row["retry_count"], row["target"]) == ("failed", reason, 0, None)
     assert [archived.read_bytes() for archived in agents.root.glob("archive/*/ann/*")] == [data]
     assert not path.exists()
+
+
+def test_a_name_may_say_the_hash_of_its_file(relay: RelayBus, agents: Agents, clock: Clock) -> None:
+    """One that does not agree waits for its writer, and fails (2.3)."""
+    data = b"TO: ann\n\nhello"
+    digest = hashlib.sha256(data).hexdigest()
+    agents.put("ann", data, name=f"1706123456789000001-0000000a-{digest}.msg")
+    agents.put("ann", data + b"!", name=f"1706123456789000002-0000000b-{digest}.msg")
+    relay.scan()
+    assert [row["status"] for row in rows(relay).values()] == ["archived"]
+    clock.set(clock.now_ms() + 5_000)
+    relay.scan()
+    failed = rows(relay)[f"ann/1706123456789000002-0000000b-{digest}"]
+    assert failed["last_error"] == "checksum_mismatch: the file has another hash than its name"
+    assert [path.name[-12:] for path in (agents.root / "agents/ann/inbox").iterdir()] == ["0000000a.msg"]
 
 
 def test_a_file_that_is_finished_late_is_a_message(relay: RelayBus, agents: Agents) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shlex
@@ -20,9 +21,12 @@ import pytest
 
 from refbus import cli
 from refbus.kernel import msgfile
-from refbus.kernel.errors import BusError
+from refbus.kernel.errors import BusError, DiskFull
+from refbus.kernel.msgfile import Message
 from refbus.kernel.stop import Stop
+from refbus.relay import mailbox, monitor
 from refbus.relay.bus import RelayBus
+from refbus.relay.mailbox import Mailbox
 from refbus.relay.service import Service
 
 AGENT = Path(__file__).parents[2] / "examples" / "relay_agent.sh"
@@ -90,7 +94,97 @@ def test_a_conversation_by_hand(run: Run) -> None:
     (status,) = run("status")
     assert (status["archived"], status["agents"]) == (1, [{"name": "alice", "status": "active"}])
     assert run("audit") == []
+    changes = [(row["event"], row["path"].split("/")[2:3]) for row in run("audit", "--changes")]
+    assert changes == [
+        ("active", []),
+        ("pending", ["outbox"]),
+        ("processing", ["outbox"]),
+        ("processing", ["inbox"]),
+        ("completed", ["outbox"]),
+        ("completed", ["inbox"]),
+        ("archived", ["outbox"]),
+    ]
     assert len(run("dump")[0]["messages"]) == 2
+
+
+def test_a_spawn_that_is_denied_is_in_the_audit_trail(run: Run) -> None:
+    """A security event (7.3); and whoever asked for it can wait for the answer."""
+    run("send", "--as", "bob", "--to", "__orchestrator__", "--kind", "spawn", "NAME: w\nCLI: claude")
+    time.sleep(0.1)
+    run("scan")
+    (record,) = run("audit")
+    assert (record["event"], record["detail"]) == ("failed", "denied: CLI 'claude'")
+    assert abs(record["at_ms"] - 1000 * time.time()) < 60_000
+
+
+def test_the_sender_can_wait_for_what_becomes_of_its_message(run: Run, start: Start) -> None:
+    """Nobody has seen it; it failed, and why; it was processed."""
+    (unseen,) = run("send", "--as", "bob", "--to", "nobody", "--wait", "0", "hello", code=1)
+    assert (unseen["done"], unseen["status"], unseen["error"]) == (False, None, None)
+    run("init", "--lead", "boss")
+    start("--no-watch")
+    (failed,) = run("send", "--as", "bob", "--to", "a b", "--wait", "30", "hello", code=1)
+    assert (failed["status"], failed["error"]) == ("failed", "bad_address: 'a b'")
+    (sent,) = run("send", "--as", "bob", "--to", "bob", "--wait", "30", "hello")
+    assert (sent["done"], sent["error"]) == (True, None)
+
+
+def test_a_lead_is_named_by_a_command(run: Run, root: Path) -> None:
+    """Beside all other settings; one that cannot be changes nothing."""
+    root.mkdir(parents=True)
+    (root / "config.json").write_text('{"retention_days": 7}')
+    assert run("init", "--lead", "boss") == [{"retention_days": 7, "lead": "boss"}]
+    run("init", "--lead", "not a name", code=1)
+    assert json.loads((root / "config.json").read_text())["lead"] == "boss"
+
+
+def test_a_running_orchestrator_says_what_it_lacks_and_what_it_has_not_read(
+    root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No lead, at the start; a config.json that was changed, once."""
+    root.mkdir(parents=True)
+    caplog.set_level("INFO", "refbus.relay")
+    rests: list[float] = []
+
+    def rest(stop: Stop, pause_s: float) -> None:
+        rests.append(pause_s)
+        if len(rests) == 2:
+            (root / "config.json").write_text('{"lead": "boss"}')
+        if len(rests) == 5:
+            stop.set()
+
+    monkeypatch.setattr(Stop, "wait", rest)
+    with RelayBus(root) as bus:
+        Service(bus, watch=False).run()
+    events = [record.getMessage() for record in caplog.records]
+    assert (events.count("no_lead"), events.count("config_changed")) == (1, 1)
+
+
+def test_a_full_disk_is_tried_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With longer and longer pauses, and then no more (6.2)."""
+    root.mkdir(parents=True)
+    box, pauses, room = Mailbox(root, "bob"), list[float](), iter([False, False, True])
+
+    def write(fd: int, data: bytes) -> None:
+        if not next(room, False):
+            raise OSError(errno.ENOSPC, "no space")
+        os.write(fd, data)
+
+    monkeypatch.setattr(mailbox, "write_all", write)
+    monkeypatch.setattr(mailbox.time, "sleep", pauses.append)
+    box.send(Message("bob", "hello"))
+    assert pauses == [0.1, 0.2] and len(list(root.glob("agents/bob/outbox/*.msg"))) == 1
+    with pytest.raises(DiskFull):
+        box.send(Message("bob", "hello"))
+    assert pauses[2:] == list(mailbox.FULL_PAUSES_S) and len(list(root.glob("agents/bob/outbox/.pending/*"))) == 0
+
+
+def test_metrics_without_their_package_say_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And how it is installed."""
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with RelayBus(tmp_path) as bus:
+        status, _, text = monitor._answer("/metrics", bus, Service(bus, watch=False))
+    assert status == 503 and "prometheus_client is missing: pip install './reference[relay]'" in text
 
 
 def test_what_is_large_is_attached(run: Run, root: Path, tmp_path: Path) -> None:
@@ -102,7 +196,8 @@ def test_what_is_large_is_attached(run: Run, root: Path, tmp_path: Path) -> None
     (message,) = run("receive", "--as", "alice")
     algorithm, _, digest = message["attachment"].partition(":")
     assert algorithm == "sha256"
-    assert (root / "attachments" / digest[:2] / digest).read_bytes() == b"x" * 2_000_000
+    assert message["attachment_path"] == str(root / "attachments" / digest[:2] / digest)
+    assert Path(message["attachment_path"]).read_bytes() == b"x" * 2_000_000
 
 
 @pytest.mark.parametrize(
@@ -154,7 +249,9 @@ def test_sigterm_ends_it_cleanly(run: Run, start: Start, root: Path) -> None:
         os.kill(pid, 0)
     assert {a["name"]: a["status"] for a in _dump(run)["agents"]} == {"bob": "active", "w": "terminated"}
     lines = [json.loads(line) for line in (root / "run.log").read_text().splitlines()]
-    assert [lines[0]["event"], lines[-1]["event"]] == ["started", "stopped"]
+    events = [line["event"] for line in lines]
+    assert (events[0], events[-2:]) == ("started", ["stopped", "terminated"])
+    assert {"agent_registered", "discovered", "spawned", "completed", "archived"} <= set(events)
     assert run("scan")
 
 

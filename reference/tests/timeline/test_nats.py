@@ -18,7 +18,7 @@ from refbus.kernel import iso
 from refbus.kernel.errors import BusError, Busy, Internal, TimedOut, Unreachable
 from refbus.timeline import worker
 from refbus.timeline.bus import TimelineBus
-from refbus.timeline.natsclient import Client
+from refbus.timeline.natsclient import CONNECT_S, Client
 from refbus.timeline.server import NatsServer
 
 Answer = TypeVar("Answer")
@@ -213,6 +213,24 @@ def test_a_server_that_stays_away_is_told(server: NatsServer, store: Path, monke
         assert next(message["payload"] for message in bus.log("main")["messages"]) == "x"
         bus.send(request(), "y")
         assert bus.verify()["ok"]
+
+
+def test_a_server_that_refuses_the_connection_is_told_at_once(store: Path) -> None:
+    """Not after a time-out, and not as one."""
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        url = f"nats://127.0.0.1:{nobody.getsockname()[1]}"
+        began_s = time.monotonic()
+        with pytest.raises(Unreachable, match="Connect call failed") as caught:
+            TimelineBus(store, backend="nats", nats_url=url)
+    assert caught.value.definite
+    assert time.monotonic() - began_s < CONNECT_S
+
+
+def test_the_server_of_the_example_syncs_what_it_acknowledges(server: NatsServer) -> None:
+    """A stock server syncs every two minutes."""
+    shown = (server.folder / "server.log").read_text()
+    assert "sync_interval: always" in (server.folder / "nats.conf").read_text() and "nats.conf" in shown
 
 
 def test_a_stranger_who_knows_only_the_subjects_takes_part(server: NatsServer, store: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -66,17 +65,16 @@ def test_a_topic_that_is_not_there_is_told_in_the_words_of_the_shell(join: Join,
     assert code == 1 and "no topic has the id or the name 'parser'; see: refbus topics list" in errors
 
 
-def test_an_export_does_nothing_to_a_terminal(join: Join, tmp_path: Path) -> None:
-    """There its escape sequences are shown; into a file they go as they are."""
-    join("alice").sync("a\x1b[2J\x9b1mb\tc")
-    command = [sys.executable, "-m", "refbus.cli", "topics", "--db", str(tmp_path / "bus.sqlite"), "export", "lane"]
-    ours, theirs = os.openpty()
-    subprocess.run(command, stdout=theirs, check=True)
-    shown = os.read(ours, 65_536)
-    for end in (ours, theirs):
-        os.close(end)
-    assert b"a\\x1b[2J\\x9b1mb\tc" in shown and b"\x1b" not in shown
-    assert b"a\x1b[2J" in subprocess.run(command, capture_output=True, check=True).stdout
+def test_an_export_hides_nothing_and_turns_no_line_round(join: Join, run: Run) -> None:
+    """Whatever moves a cursor, reverses a line or has no width is told by its number, on a terminal and in a file."""
+    alice = join("alice")
+    alice.sync("a\x1b[2J\x9b1mb\tc\u202ecba\u2066\u200b\ufeff\u2028# two\r\nthree")
+    text = run("export", "lane")[1]
+    assert "> a\\x1b[2J\\x9b1mb\tc\\u202ecba\\u2066\\u200b\\ufeff\n> # two\n> three\n" in text
+    assert all(sign.isprintable() or sign in "\t\n" for sign in text)
+    assert json.loads(run("export", "lane", "--format", "jsonl")[1])["content_markdown"].endswith(
+        "\u2028# two\r\nthree"
+    )
 
 
 def test_a_topic_is_exported_for_programs(join: Join, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

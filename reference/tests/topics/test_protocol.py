@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from refbus.topics.mcp import protocol
 from refbus.topics.mcp.protocol import HANDSHAKE_VERSIONS, SERVER_KEY, VERSION_KEY, Connection, handshake_version
 
 SERVER = {"name": "test"}
@@ -65,6 +66,13 @@ def test_what_is_no_request_is_refused_and_the_next_one_answered(sent: bytes, co
     """By the protocol's own codes."""
     refused, answered = answers_to(sent, line(id=2, method="echo", params={"text": "y"}))
     assert refused["error"]["code"] == code and answered["result"] == {"echo": "y"}
+
+
+def test_a_line_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not kept."""
+    monkeypatch.setattr(protocol, "LINE_BYTES_MAX", 100)
+    refused, answered = answers_to(b"x" * 101, line(id=2, method="echo", params={"text": "y"}))
+    assert refused["error"]["code"] == -32700 and answered["result"] == {"echo": "y"}
 
 
 def test_each_message_of_a_batch_is_answered_by_itself() -> None:

@@ -12,6 +12,7 @@ import pytest
 from refbus.kernel.errors import InvalidArgument, TopicNotFound
 from refbus.topics.bus import TopicsBus
 from refbus.topics.embedding import PASSAGE_CHARS, HashEmbedder, dot, pack, split, unpack
+from refbus.topics.mcp import text as in_words
 
 Join = Callable[..., Any]
 OpenSession = Callable[..., TopicsBus]
@@ -105,6 +106,10 @@ def test_without_a_model_hybrid_says_that_it_searched_words_alone(join: Join) ->
         reply = alice.bus.messages_search("x", **arguments)
         assert [warning["code"] for warning in reply["warnings"]] == ["SEMANTIC_UNAVAILABLE"]
         assert reply["count"] == 1
+        # A search by default is told in words as made by words; whoever wanted the meaning alone is warned.
+        assert in_words.of("messages_search", reply).startswith(
+            "Warning" if arguments.get("mode") else "1 result (by words)"
+        )
     assert "warnings" not in alice.bus.messages_search("x", mode="fts", model="other")
 
 

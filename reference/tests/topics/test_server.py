@@ -82,7 +82,7 @@ def test_text_alone_is_enough_to_go_on(tmp_path: Path) -> None:
             assert "nothing can be sent" not in shown
             await text("topic_close", reason="done")
             error = (await bob.sync("x"))["error"]
-            assert await text("sync", outbox=[{"content_markdown": "x"}]) == error["message"]
+            assert await text("sync", outbox=[{"content_markdown": "x"}]) == f"TOPIC_CLOSED: {error['message']}"
 
     anyio.run(session)
 

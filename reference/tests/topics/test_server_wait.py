@@ -195,8 +195,8 @@ def test_what_is_cancelled_while_it_looks_for_news_is_given_back_before_the_next
     assert answer["id"] == 2 and answer["result"]["structuredContent"]["received_count"] == 1
 
 
-def _call(id_: int, arguments: dict[str, Any]) -> bytes:
-    params = {"name": "sync", "arguments": arguments}
+def _call(id_: int, arguments: dict[str, Any], tool: str = "sync") -> bytes:
+    params = {"name": tool, "arguments": arguments}
     return json.dumps({"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": params}).encode()
 
 
@@ -222,3 +222,62 @@ def test_a_server_that_was_taken_over_may_not_write(tmp_path: Path) -> None:
             assert codes == ["AGENT_NOT_JOINED"] * 2
 
     anyio.run(session)
+
+
+def test_lines_of_a_pipe_are_answered_in_their_order_before_the_server_ends(tmp_path: Path) -> None:
+    """A sync without news does not wait for what nobody will send; a call that needs the one before has it."""
+    with TopicsBus(tmp_path / "bus.sqlite") as bus:
+        topic_id = bus.topic_create("lane")["topic_id"]
+    lines = [
+        _call(1, {"topic_id": topic_id, "agent_name": "ann"}, "topic_join"),
+        _call(2, {"topic_id": topic_id, "outbox": [{"content_markdown": "hello"}], "include_self": True}),
+        _call(3, {"topic_id": topic_id, "wait_seconds": 60}),
+        _call(4, {"topic_id": topic_id}, "topic_presence"),
+    ]
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "refbus.topics.mcp.server"],
+        input=b"\n".join(lines) + b"\n",
+        capture_output=True,
+        env={**os.environ, "AGENT_BUS_DB": str(tmp_path / "bus.sqlite")},
+    )
+    answers = {
+        answer["id"]: answer["result"]["structuredContent"] for answer in map(json.loads, done.stdout.splitlines())
+    }
+    assert (done.returncode, done.stderr, sorted(answers)) == (0, b"", [1, 2, 3, 4])
+    assert [message["content_markdown"] for message in answers[2]["received"]] == ["hello"]
+    assert answers[3]["status"] == "timeout" and answers[4]["peers"][0]["agent_name"] == "ann"
+    assert time.monotonic() - began < 50
+
+
+def test_a_caller_that_reads_no_more_gets_nothing_and_loses_nothing(tmp_path: Path) -> None:
+    """Both ends of its connection are closed while its call has not begun; no traceback tells of it."""
+    answers: list[bytes] = []
+
+    async def session(bus: TopicsBus, topic_id: str) -> None:
+        connection = Connection(Session(bus).handlers, {}, answers.append)
+        for id_ in range(3):
+            connection.receive(_call(id_, {"topic_id": topic_id}))
+        await connection.close(is_read=False)
+
+    with TopicsBus(tmp_path) as alice, TopicsBus(tmp_path) as bob:
+        topic_id = alice.topic_create("lane")["topic_id"]
+        alice.topic_join("alice", topic_id)
+        bob.topic_join("bob", topic_id)
+        alice.sync(topic_id, [{"content_markdown": "news"}], wait_seconds=0)
+        asyncio.run(session(bob, topic_id))
+        assert answers == [] and bob.sync(topic_id, wait_seconds=0)["received_count"] == 1
+
+
+def test_a_closed_reader_is_noticed(tmp_path: Path) -> None:
+    """By a pipe whose other end is closed."""
+    reads, writes = os.pipe()
+    program = "from refbus.topics.mcp.wire import Wire; wire = Wire(); print(wire.is_read(), input()); "
+    program += "import sys; sys.stderr.write(str(wire.is_read())); wire.close()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=writes, stderr=subprocess.PIPE, text=True
+    ) as process:
+        os.close(writes)
+        os.close(reads)
+        _, errors = process.communicate("go\n", timeout=50)
+    assert errors == "False go\nFalse"

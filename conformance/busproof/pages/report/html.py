@@ -13,7 +13,7 @@ from busproof.pages.report.causes import causes, chosen, first_step, held_elsewh
 from busproof.pages.report.lines import Report, worst_by_row
 from busproof.pages.report.swimlane import picture
 from busproof.pages.report.terminal import not_asked, replay_command
-from busproof.run.runner import WORST_FIRST
+from busproof.run.result import WORST_FIRST
 
 
 def write(report: Report, path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from busproof import evidence
-from busproof.run.runner import WORST_FIRST, RowResult
+from busproof.run.result import WORST_FIRST, RowResult
 
 EXIT_CODES = {"valid": 0, "invalid": 1, "unknown": 2}
 
@@ -72,7 +72,8 @@ def worst_by_row(rows: list[dict[str, Any]]) -> dict[str, str]:
 def write(path: Path, header: dict[str, Any], results: list[RowResult]) -> Report:
     """Write the report and return it."""
     head = {"type": "header", **header}
-    rows = [{"type": "row", **result.model_dump(exclude={"left_out", "calls", "not_played"})} for result in results]
+    of_the_corpus = {"left_out", "calls", "not_played", "undecided"}
+    rows = [{"type": "row", **result.model_dump(exclude=of_the_corpus)} for result in results]
     lines = [json.dumps(line, ensure_ascii=True) for line in [head, *rows]]
     foot = {"type": "footer", **summary(head, rows), "sha256": _hash(lines)}
     path.parent.mkdir(parents=True, exist_ok=True)

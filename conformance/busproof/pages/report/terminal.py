@@ -86,6 +86,10 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
     if left_out:
         lines += [f"The corpus left out {left_out:,} of {calls:,} calls: they need {_undeclared(header)}."]
         lines += textwrap.wrap(not_asked(header), WIDTH, initial_indent="  ", subsequent_indent="  ")
+    if header.get("undecided"):
+        lines += [
+            f"The corpus left {header['undecided']} races undecided: in some order a call of theirs is not asked."
+        ]
     if header.get("not_played"):
         lines += [f"The corpus ended early, as enough had broken: {header['not_played']} scripts were not played."]
     chaos = header.get("chaos_rows", 0)

@@ -12,6 +12,9 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from refbus.kernel.errors import INTERNAL_SAYS
+from refbus.kernel.lines import LINE_BYTES_MAX
+
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 ENVELOPE_VERSIONS = ("2026-07-28",)
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -38,6 +41,8 @@ class Request:
 
     def __init__(self) -> None:
         self.is_gone = False
+        self.waits = False  # for something that may never come
+        self.is_last = False  # nobody will ask for more: it is answered, and does not begin to wait
         self.woken = asyncio.Event()  # set when the caller goes, or by the one that the handler asks
         self.is_over = asyncio.Event()
 
@@ -45,6 +50,12 @@ class Request:
         """The caller has gone: there will be no answer."""
         self.is_gone = True
         self.woken.set()
+
+    def finish(self) -> None:
+        """No more lines will come: the caller of a request that waits has gone, any other one wants its answer."""
+        if self.waits:
+            self.leave()
+        self.is_last = True
 
 
 Handler = Callable[[Params, Request], Awaitable[dict[str, Any]]]
@@ -62,6 +73,8 @@ class Connection:
 
     def receive(self, line: bytes) -> None:
         """One line of the client."""
+        if len(line) > LINE_BYTES_MAX:
+            return self._refuse(PARSE_ERROR, f"a line may have {LINE_BYTES_MAX} bytes")
         try:
             message = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -87,10 +100,10 @@ class Connection:
             return self._cancel(params.get("requestId"))
         return None
 
-    async def close(self) -> None:
-        """The client has closed the connection: all callers are gone. Returns when every request is over."""
+    async def close(self, *, is_read: bool = False) -> None:
+        """The client sends no more; does it still read? Returns when every request is over."""
         for request in self._requests.values():
-            request.leave()
+            request.finish() if is_read else request.leave()
         await asyncio.gather(*self._tasks)
 
     def _begin(self, id_: str | int, method: str, params: Params) -> None:
@@ -113,9 +126,9 @@ class Connection:
             answer = {"result": await self._result(method, params, request)}
         except Failure as failure:
             answer = {"error": failure.error}
-        except Exception as error:
+        except Exception:
             logger.exception("%s failed", method)
-            answer = {"error": Failure(INTERNAL, f"{type(error).__name__}: {error}").error}
+            answer = {"error": Failure(INTERNAL, INTERNAL_SAYS).error}
         finally:
             request.is_over.set()
             if self._requests.get(id_) is request:
@@ -141,10 +154,9 @@ class Connection:
     def _answer(self, id_: str | int | None, **answer: Any) -> None:
         try:
             line = _encode({"jsonrpc": "2.0", "id": id_, **answer})
-        except Exception as error:  # a caller that is told nothing waits for ever
+        except Exception:  # a caller that is told nothing waits for ever
             logger.exception("an answer is no JSON")
-            says = Failure(INTERNAL, f"{type(error).__name__}: {error}").error
-            line = _encode({"jsonrpc": "2.0", "id": id_, "error": says})
+            line = _encode({"jsonrpc": "2.0", "id": id_, "error": Failure(INTERNAL, INTERNAL_SAYS).error})
         self._send(line)
 
 

@@ -3,9 +3,10 @@
     AGENT_BUS_DB=/path/to/bus.sqlite python -m refbus.topics.mcp.server
 
 Every call of the bus runs in one of the server's threads, and a sync that waits is in none: it sleeps in the event
-loop until the notifier wakes it. So a ping is answered at once, whatever else goes on. A sync that is cancelled, or
-whose client closes the connection, consumes nothing: messages that its last transaction consumed by then are given
-back (B3), and the next sync sees them. From then on it is answered, come what may.
+loop until the notifier wakes it. So a ping is answered at once, whatever else goes on. All other calls take their turns
+in the order of their lines. A sync that is cancelled, or whose client closes the connection while it waits, consumes
+nothing: messages that its last transaction consumed by then are given back (B3), and the next sync sees them. From then
+on it is answered, come what may.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from functools import partial
 from typing import Any
 
 from refbus import __version__
-from refbus.kernel.errors import BusError, Internal, InvalidArgument
+from refbus.kernel.errors import INTERNAL_SAYS, BusError, Internal, InvalidArgument
 from refbus.topics import environment
 from refbus.topics.bus import TopicsBus
 from refbus.topics.cursor import SyncCall, Synced
@@ -52,7 +53,7 @@ class Session:
     def __init__(self, bus: TopicsBus) -> None:
         self.bus = bus
         self.threads = Threads(THREADS)
-        # One sync of the session takes at a time, so that the next one sees what one gives back.
+        # One call at a time: a sync sees what an earlier one gives back, and the join of the line before.
         self.taking = asyncio.Lock()
         self.syncs: set[Request] = set()
 
@@ -101,16 +102,19 @@ class Session:
             return _result(text.of(name, reply), reply, is_error=False)
         except BusError as error:
             return error_result(error.code, str(error))
-        except Exception as error:
+        except Failure:
+            raise
+        except Exception:
             logger.exception("%s failed", name)
-            return error_result(Internal.code, f"{type(error).__name__}: {error}")
+            return error_result(Internal.code, INTERNAL_SAYS)
 
     async def _answer(self, tool: str, arguments: Params, request: Request) -> Any:
         if tool == "ping":
             return self.bus.ping()
         if tool == "sync":
             return await self.sync(arguments, request)
-        return await self.threads.run(partial(getattr(self.bus, tool), **arguments))
+        async with self.taking:
+            return await self.threads.run(partial(getattr(self.bus, tool), **arguments))
 
     async def sync(self, arguments: Params, request: Request) -> Synced:
         """A sync that waits in the event loop. Errors: those of the bus."""
@@ -123,7 +127,8 @@ class Session:
                     raise Failure(INVALID_REQUEST, "the caller has gone")
                 call = await self.threads.run(partial(self.bus.begin_sync, **arguments))
                 await self._give_back_if_gone(call, request)
-            while not call.is_done and not request.is_gone:
+            while not call.is_done and not request.is_gone and not request.is_last:
+                request.waits = True
                 await self._wait_for_news(call, request)
                 async with self.taking:
                     if not request.is_gone:
@@ -189,7 +194,7 @@ def _bound(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 def error_result(code: str, message: str) -> dict[str, Any]:
     """An error in both forms: structured, and in words."""
-    return _result(message, {"error": {"code": code, "message": message}}, is_error=True)
+    return _result(f"{code}: {message}", {"error": {"code": code, "message": message}}, is_error=True)
 
 
 def _result(words: str, structured: dict[str, Any], *, is_error: bool) -> dict[str, Any]:
@@ -201,7 +206,7 @@ async def serve(bus: TopicsBus, wire: Wire) -> None:
     connection = Connection(Session(bus).handlers, SERVER, wire.send)
     async for line in wire.lines():
         connection.receive(line)
-    await connection.close()
+    await connection.close(is_read=wire.is_read())
 
 
 def run(bus: TopicsBus) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from typing import Any
 
-from refbus.topics.shown import line, name, quoted, title
+from refbus.topics.search import NO_MODEL
+from refbus.topics.shown import line, name, quoted, title, when
 
 BODY_CHARS_SHOWN = 64_000
 LINES_SHOWN = 50
@@ -17,9 +17,16 @@ Reply = dict[str, Any]
 def of(tool: str, reply: Reply) -> str:
     """The text of a tool's reply; its warnings come first, so that nothing hides them."""
     warnings = [
-        line(f"Warning {warning['code']}: {warning.get('message', '')}") for warning in reply.get("warnings", ())
+        line(f"Warning {warning['code']}: {warning.get('message', '')}")
+        for warning in reply.get("warnings", ())
+        if not _is_usual(reply, warning)
     ]
     return "\n".join([*warnings, *_TEXTS[tool](reply)])
+
+
+def _is_usual(reply: Reply, warning: Reply) -> bool:
+    """Most servers have no model: the first line of a default search says how it was made, and that is enough."""
+    return reply.get("mode") == "hybrid" and str(warning.get("message")).startswith(NO_MODEL)
 
 
 def _ping(reply: Reply) -> Iterable[str]:
@@ -28,14 +35,6 @@ def _ping(reply: Reply) -> Iterable[str]:
 
 def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def _moment(seconds: float) -> str:
-    """Unix seconds as a person in Greenwich reads them."""
-    try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (TypeError, ValueError, OverflowError, OSError):  # another program's
-        return line(str(seconds))
 
 
 def _topic(reply: Reply) -> Iterable[str]:
@@ -51,7 +50,7 @@ def _topics(reply: Reply) -> Iterable[str]:
 
 def _closed(reply: Reply) -> Iterable[str]:
     has_reason = reply["close_reason"] is not None
-    yield f"Topic {reply['topic_id']} is closed since {_moment(reply['closed_at'])}.{' reason:' if has_reason else ''}"
+    yield f"Topic {reply['topic_id']} is closed since {when(reply['closed_at'])}.{' reason:' if has_reason else ''}"
     if has_reason:
         yield _body(reply["close_reason"])
 
@@ -75,7 +74,8 @@ def _cursor(reply: Reply) -> Iterable[str]:
 
 
 def _found(reply: Reply) -> Iterable[str]:
-    yield f"{_counted(reply['count'], 'result')} ({reply['mode']})"
+    is_by_words = any(_is_usual(reply, warning) for warning in reply.get("warnings", ()))
+    yield f"{_counted(reply['count'], 'result')} ({'by words' if is_by_words else reply['mode']})"
     for result in reply["results"]:
         yield f"- {title(result['topic_name'])} (topic_id={result['topic_id']}) {_header(result)}"
         yield _body(result.get("content_markdown", result["snippet"]))

@@ -6,8 +6,11 @@ import asyncio
 import contextlib
 import os
 import queue
+import select
 import threading
 from collections.abc import AsyncIterator
+
+from refbus.kernel.lines import read_line
 
 
 class Wire:
@@ -26,13 +29,19 @@ class Wire:
         lines: asyncio.Queue[bytes] = asyncio.Queue()
 
         def read() -> None:
-            for line in self._incoming:
+            while line := read_line(self._incoming):
                 loop.call_soon_threadsafe(lines.put_nowait, line)
             loop.call_soon_threadsafe(lines.put_nowait, b"")
 
         threading.Thread(target=read, name="reader", daemon=True).start()
         while line := await lines.get():
             yield line
+
+    def is_read(self) -> bool:
+        """Has the client left its other end open? Then it may read answers, though it sends no more."""
+        reader = select.poll()
+        reader.register(self._outgoing, 0)  # errors and hang-ups are told unasked
+        return not reader.poll(0)
 
     def send(self, line: bytes) -> None:
         """Write a line in its turn, also after the client has closed its end: the call that it answers has happened."""
