@@ -1,7 +1,7 @@
-"""Builds what a release publishes, and judges it: `tox run -e release`. Exit 1: something is not as RELEASING.md says.
+"""`tox run -e release`: builds what a release publishes, and judges it. Exit 1 if it is not as RELEASING.md says.
 
-Both distributions are built twice, and must come out byte by byte the same; wheels keep to their sizes; dist/ has an
-SBOM and the sums of all files; a new environment installs the wheel and takes a first verdict.
+Both distributions are built twice, and must come out byte by byte the same. Wheels keep to their sizes. dist/ has an
+SBOM and the sums of all files. A new environment installs the wheel and takes a first verdict.
 """
 
 from __future__ import annotations
