@@ -5,6 +5,9 @@ was not there. It must find the state before or the state after the operation, o
 answered. The same call again must succeed and reach the state after, and new calls must work. At the end the store must
 be whole. A seeded sample of the points is killed for real, with the same result.
 
+Most of these are asked to end, by a signal or the end of their input: they may finish the call, and do no more. After
+one point the next process dies in its recovery, too, and a third one must complete that.
+
 With `errors`, a real process gets an error at each change, once or until its call is over, and its answer must be true.
 With `shorts`, a write at each place takes a part of its bytes and says so; the next one finds room, or none. With
 `others`, other users of the same files work on them at each place, while the process stands there. An operation that
@@ -18,6 +21,7 @@ import itertools
 import os
 import random
 import re
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -28,9 +32,9 @@ from buschaos.bus import RunFailed
 from buschaos.inspector import Inspector
 from buschaos.limits import LEAST_S, Time
 from buschaos.nemeses import bpf
-from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Fail, Kill, Others, Short, Watch
+from buschaos.nemeses.syscalls import ANSWER, Change, Continue, End, Fail, Kill, Others, Short, Watch
 from buschaos.operations import Operation, applicable
-from buschaos.points import AFTER_THE_ANSWER, READS, SYNCS, Point, may_fail
+from buschaos.points import AFTER_THE_ANSWER, ENDS, READS, SYNCS, Point, may_fail, why_impossible
 from buschaos.snapshots import Shot, shots
 from buschaos.stage import Ground, Outcome, Rehearsal, Stage, Victims
 from buschaos.state import Problem
@@ -42,7 +46,12 @@ from busproof.bus.scratch import ROOM_OF_FEW_BYTES, scratch
 from busproof.contract.history import Event
 
 Kind = tuple[object, ...]  # a fault and its place: if time is short, each kind has a point first
+FEW, FEW_ERRORS = 3, 2  # points of an operation, in a sample; half as many of slow starters
+OPERATIONS_FEW = 6  # of slow starters, in a sample
 REAL_KILLS = 1  # of each operation's points, for readers to whom snapshots are not proof enough
+RECOVERIES = 1  # of each operation, in which a second process dies, and
+RECOVERIES_OF_MANY_STEPS = 4  # where the next to come finishes what was begun
+DEATHS_OF_A_RECOVERY = 8
 AGAIN_OF_SLOW_STARTERS = 4  # points of an operation at which the call is made again; all are looked at
 
 
@@ -66,6 +75,7 @@ class OperationResult:
     doubt: str  # the part of it that was not seen, if any
     points: list[PointResult] = field(default_factory=list)
     left_out: int = 0  # points for which there was no time
+    spared: int = 0  # points that a sample does without
 
     @property
     def bad(self) -> list[PointResult]:
@@ -113,10 +123,14 @@ class CrashPoints:
         self._fleet, self._out, self._judge = fleet, out, judge
         self._time, self._tell = time or Time(), tell
         self.left_out = 0  # operations for which there was no time
+        self.spared = 0  # operations that a sample does without
+        self.why_impossible = ""  # why an operation does not have the one point that was asked for
         self._kills, self._torn, self._errors, self._sticky = kills, torn, errors, sticky
         self._only, self._seed, self._real_kills, self._reads = only, seed, real_kills, reads
         self._shorts, self._others = shorts, others
+        few = FEW if kills else FEW_ERRORS
         self._subject = reading.suited(SUBJECTS[fleet.system], fleet.hello)
+        self._few = few // 2 if self._subject.is_slow_to_start else few
         every = self._subject.repertoire.operations if operations is None else operations
         self._operations = [op for op in every if applicable(op, fleet.hello)]
         self._numbers = itertools.count()
@@ -131,12 +145,15 @@ class CrashPoints:
         try:
             with Inspector(self._fleet.system) as inspector, scratch("points", room_bytes=ROOM_OF_FEW_BYTES) as work:
                 ground = Ground.new(self._subject, self._fleet, victims, inspector, work / "prepared")
-                for number, operation in enumerate(self._time.ordered(self._operations, f"{self._seed}")):
+                few = OPERATIONS_FEW if self._subject.is_slow_to_start else None
+                ordered = self._time.ordered(self._operations, f"{self._seed}", lambda played: played.noun, few=few)
+                self.spared = len(self._operations) - len(ordered)
+                for number, operation in enumerate(ordered):
                     if self._time.is_over:
-                        self.left_out = len(self._operations) - number
+                        self.left_out = len(ordered) - number
                         break
                     ground = ground.fresh(work / f"prepared-{number}")
-                    time = self._time.part(len(self._operations) - number, LEAST_S)
+                    time = self._time.part(len(ordered) - number, LEAST_S)
                     yield self._all_points(ground, operation, work, time)
         finally:
             victims.close()
@@ -144,8 +161,12 @@ class CrashPoints:
     def _all_points(self, ground: Ground, operation: Operation, work: Path, time: Time) -> OperationResult:
         rehearsal = rehearse(ground, operation, work / "rehearsal")
         result = OperationResult(operation, rehearsal.changes, rehearsal.ledger.doubt)
+        if self._only is not None and (why := why_impossible(self._only, rehearsal.changes)):
+            self.why_impossible = f"{operation.name} has no point {self._only}: {why}"
+            return result
         every = list(self._plays(ground, operation, rehearsal, work, is_whole=not result.doubt))
-        plays = time.ordered(every, f"{self._seed} {operation.name}", lambda play: play[0])
+        plays = time.ordered(every, f"{self._seed} {operation.name}", lambda play: play[0], few=self._few)
+        result.spared = len(every) - len(plays)
         for number, (_, play) in enumerate(plays):
             if time.is_over:
                 result.left_out = len(plays) - number
@@ -164,7 +185,7 @@ class CrashPoints:
             kind = str(point).partition(":")[2], kinds.get(point.ordinal)
             return kind, lambda: self._real(ground, operation, point, rehearsal, work)
 
-        if self._only is not None:
+        if self._only is not None and not self._only.then:
             yield real(self._only)
             return
         if operation.first is None:
@@ -180,13 +201,28 @@ class CrashPoints:
         if not self._kills or not is_whole:
             return
         left = list(shots(rehearsal.base, rehearsal.changes, self._torn))
+        dying_again = partial(self._dies_again, ground, operation, rehearsal=rehearsal, work=work)
+        if self._only is not None:
+            yield from (((), partial(dying_again, shot)) for shot in left if replace(self._only, then=0) == shot.point)
+            return
         # Nobody works on a file that is half made: where one is made, no place may be left to luck.
         is_drawn = self._subject.is_slow_to_start and not operation.empty_store
         again = self._drawn(operation, left, AGAIN_OF_SLOW_STARTERS if is_drawn else None)
         for shot in left:
             look = partial(self._look_at, ground, operation, shot, rehearsal, work, again=shot in again)
             yield (type(shot.point.verdict).__name__, shot.is_answered, kinds.get(shot.point.ordinal)), look
-        yield from (real(shot.point) for shot in self._drawn(operation, left, self._real_kills))
+        deaths = self._drawn(operation, left, self._real_kills)
+        yield from (real(self._as_it_ends(operation, shot.point)) for shot in deaths)
+        unanswered = [shot for shot in left if not shot.is_answered and isinstance(shot.point.verdict, Kill)][1:]
+        recoveries = RECOVERIES if self._subject.catch_up is None else RECOVERIES_OF_MANY_STEPS
+        for shot in self._drawn(operation, unanswered, recoveries if self._real_kills else 0):
+            yield ("again", kinds.get(shot.point.ordinal)), partial(dying_again, shot)
+
+    def _as_it_ends(self, operation: Operation, point: Point) -> Point:
+        """A death at this place: some processes are not killed, but asked to end, most of them by SIGTERM."""
+        dice = random.Random(f"{self._seed} {operation.name} ends")
+        verdict = dice.choice((point.verdict, *(End(number) for number in ENDS.values()), End(signal.SIGTERM)))
+        return point if verdict == point.verdict else Point(point.ordinal, verdict)
 
     def _drawn(self, operation: Operation, left: list[Shot], count: int | None) -> list[Shot]:
         """Draw `count` of them, the same for the same seed."""
@@ -218,6 +254,27 @@ class CrashPoints:
             problems = stage.judge(outcome, rehearsal, again=again) or self._judge(stage.events())
             return self._result(stage, operation, shot.point, shot.struck, problems)
 
+    def _dies_again(
+        self, ground: Ground, operation: Operation, shot: Shot, *, rehearsal: Rehearsal, work: Path
+    ) -> PointResult:
+        """The next process dies in its recovery, at all or at some of its changes; a third one must complete that."""
+        with contextlib.closing(Stage(ground, operation, work / f"point-{next(self._numbers)}", shot.image)) as stage:
+            base, changes = stage.recovery()
+        seconds = [second for second in shots(base, changes, lambda _: set()) if second.struck is not None]
+        if self._only is None:
+            seconds = random.Random(f"{self._seed} {operation.name} again").sample(
+                seconds, min(len(seconds), DEATHS_OF_A_RECOVERY)
+            )
+        result = PointResult(shot.point, "", [], is_struck=bool(seconds))
+        for second in seconds:
+            point = replace(shot.point, then=second.point.ordinal)
+            if self._only in (None, point):
+                dead = replace(shot, point=point, image=second.image)
+                result = self._look_at(ground, operation, dead, rehearsal, work, again=True)
+            if result.problems:
+                break
+        return result
+
     def _real(
         self, ground: Ground, operation: Operation, point: Point, rehearsal: Rehearsal, work: Path
     ) -> PointResult:
@@ -226,7 +283,10 @@ class CrashPoints:
         with contextlib.closing(Stage(ground, operation, work / f"point-{next(self._numbers)}")) as stage:
             played = replace(point, verdict=Others(stage.others)) if isinstance(point.verdict, Others) else point
             outcome = stage.play(
-                played.decide_call(), kill_after_answer=point.ordinal == AFTER_THE_ANSWER, records=is_error
+                played.decide_call(),
+                kill_after_answer=point.ordinal == AFTER_THE_ANSWER,
+                end=point.verdict if isinstance(point.verdict, End) else None,
+                records=is_error,
             )
             struck = outcome.watch.struck
             if isinstance(point.verdict, Others) and not stage.has_company:
@@ -251,9 +311,11 @@ class CrashPoints:
     def _result(
         self, stage: Stage, operation: Operation, point: Point, struck: Change | None, problems: list[Problem]
     ) -> PointResult:
-        title = f"{operation.name}, {point.describe(struck)} (--only {operation.name!r} --at {point})"
+        title = f"{operation.name}, {point.describe(struck)}"
         if not problems:
             return PointResult(point, title, [], struck is not None)
+        again = f"--only {operation.name!r} --at {point}"
+        problems = [replace(problem, point=title, again=again) for problem in problems]
         name = f"{operation.name.replace(' ', '_').replace(',', '')}-{stage.folder.name.partition('-')[2]}"
         return PointResult(point, title, problems, struck is not None, stage.keep(self._out / name, title))
 

@@ -110,7 +110,7 @@ class Damage:
     def _closed(self) -> Image:
         """The store once somebody has opened and closed it."""
         folder = self._work / f"damage-closed-{self._number}"
-        shutil.copytree(self._ground.template, folder, symlinks=True)
+        image.copy(self._ground.template, folder)
         door = self._ground.fleet.door(0, folder, {})
         if door.serves_many:
             door.call("close", {})
@@ -152,13 +152,20 @@ class Damage:
     # -- files
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """Each way to take a file from under a live process, and how it ended. The supervisor sees if a call waits."""
+        """Each way to take a file from under a live process, and how it ended."""
+        return ((what, take()) for what, take in self.ways())
+
+    def ways(self) -> list[tuple[str, Callable[[], str]]]:
+        """Each way as a function that tells how it ended. The supervisor sees whether a call waits."""
+        ways: list[tuple[str, Callable[[], str]]] = []
         names = sorted(path for path in self._left.files if kind_of(path) in ("log", "database"))
         for name in names:
             for way, do in (WAYS_OF_A_DATABASE if kind_of(name) == "database" else WAYS).items():
-                yield f"{name} {way}", self.under_a_live_one(name, do)
+                ways.append((f"{name} {way}", partial(self.under_a_live_one, name, do)))
                 if why_unavailable() is None:
-                    yield f"{name} {way} while a call waits", self.under_a_live_one(name, do, waits=True)
+                    waiting = partial(self.under_a_live_one, name, do, waits=True)
+                    ways.append((f"{name} {way} while a call waits", waiting))
+        return ways
 
     def under_a_live_one(self, name: str, do: Way, *, waits: bool = False) -> str:
         """Take the file in one such way; return how it ended."""
@@ -166,7 +173,7 @@ class Damage:
         folder = self._work / f"damage-{self._number}"
         folder.mkdir()
         store = folder / "store"
-        shutil.copytree(self._ground.template, store, symlinks=True)
+        image.copy(self._ground.template, store)
         with contextlib.closing(
             Recorder(folder / "h.jsonl", run="damage", system=self._ground.fleet.system)
         ) as recorder:
@@ -248,7 +255,7 @@ class Damage:
 
     def _keep(self, folder: Path, why: str) -> None:
         kept = self._out / str(self._number)
-        shutil.copytree(folder, kept, symlinks=True)
+        image.copy(folder, kept)
         self.problems.append((why, kept / "h.jsonl"))
 
     def _come(self, store: Path, recorder: Recorder, number: int, *, is_watched: bool = False) -> Session:
@@ -323,7 +330,7 @@ def _restore_the_folder(path: Path) -> Callable[[], None]:
     """Put a copy in the place of its folder, of the same age: a look at the folder's time alone sees no difference."""
     folder = path.parent
     copy, away = folder.with_name(folder.name + ".copy"), folder.with_name(folder.name + ".away")
-    shutil.copytree(folder, copy, symlinks=True)
+    image.copy(folder, copy)
 
     def put() -> None:
         folder.rename(away)

@@ -30,8 +30,10 @@ from buschaos.inspector import Inspector
 from buschaos.nemeses import disk
 from buschaos.nemeses.scarce import Scarce, scarce
 from buschaos.operations import WHEN_MS, Operation, applicable, tell_time
+from buschaos.points import Left
 from buschaos.state import Evidence, Problem, short
 from buschaos.subjects import SUBJECTS
+from buschaos.tape import image
 from busproof.bus.base import DoorError, Lost, Refused
 from busproof.bus.fleet import BusSpecError, Fleet
 from busproof.bus.session import Session
@@ -42,11 +44,13 @@ FAILED, APART = "failed", "apart"  # instead of a level
 ROOM = "room"  # a level with enough of everything
 LEVELS = (*range(40), *range(40, 100, 5))  # free pages of 4 KiB
 LEVELS_FEW = (0, 1, 2, 3, 5, 8, 13, 21, 28, 34)
+LEVELS_OF_SAMPLE = (0, 3, 8)
 LEVELS_OF_SLOW_STARTERS = (*LEVELS_FEW, 44)  # at 44 all of `topics` finds room
 
 Wants = tuple[tuple[Scarce, tuple[int, ...]], ...]
 WANTS: Wants = (("descriptors", tuple(range(8))), ("KiB of memory", (0, 16, 64, 256, 1024, 4096, 16384)))
 WANTS_FEW: Wants = (("descriptors", (0, 1, 2)), ("KiB of memory", (0, 256, 1024)))
+WANTS_OF_SAMPLE: Wants = (("descriptors", (1,)), ("KiB of memory", (256,)))
 
 
 class NotInItsFolderError(Exception):
@@ -85,12 +89,17 @@ def run(
     system: str,
     folder: Path | None = None,
     wants: Wants = (),
+    only: Left | None = None,
 ) -> Generator[Level]:
-    """Play the levels, in a namespace or on the small file system that is given; then the wants."""
-    played = [
-        *(("pages", amount, opened) for amount in levels for opened in ("before", "after")),
-        *((what, amount, "before") for what, amounts in wants for amount in amounts),
-    ]
+    """Play the levels, in a namespace or on the small file system that is given; then the wants. `only`: one of all."""
+    played = (
+        [(only.of, only.amount, only.opened)]
+        if only
+        else [
+            *(("pages", amount, opened) for amount in levels for opened in ("before", "after")),
+            *((what, amount, "before") for what, amounts in wants for amount in amounts),
+        ]
+    )
     if not played:
         return
     small = folder or work / "small"
@@ -144,7 +153,7 @@ class _FullDisk:
         """Is what was stored in the folder? If none of it is in a copy, though it is in the store, it is elsewhere."""
         stored = {promise.id for promise in self._subject.truth.promises(read(self._work / "prepared.jsonl"))}
         copied = self._small / "copied"
-        shutil.copytree(self._template, copied, symlinks=True)
+        image.copy(self._template, copied)
         try:
             if stored and not stored & self._ids(copied) and stored & self._ids(self._template):
                 raise NotInItsFolderError("a copy of the store's folder holds nothing of what the bus had stored")
@@ -165,7 +174,7 @@ class _FullDisk:
     def play(self, level: Level) -> None:
         """Fill, call, make room, look, call again, look."""
         store = self._small / level.name
-        shutil.copytree(self._template, store, symlinks=True)
+        image.copy(self._template, store)
         part = self._work / "level.jsonl"
         session: Session | None = None
         try:
@@ -339,7 +348,7 @@ class _FullDisk:
     def _keep(self, level: Level, store: Path) -> None:
         kept = self._out / "disk" / level.name
         shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(store, kept / "store", symlinks=True)
+        image.copy(store, kept / "store")
         whole = self._work / "level-whole.jsonl"
         if whole.exists():
             shutil.copy(whole, kept / "history.jsonl")

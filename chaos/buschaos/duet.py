@@ -33,6 +33,7 @@ from buschaos.points import Place
 from buschaos.stage import SESSION_METHODS, Ground, Victims
 from buschaos.state import Evidence, Problem, difference
 from buschaos.subjects.base import PeerCall
+from buschaos.tape import image
 from busproof.bus.base import Door, DoorError, Refused
 from busproof.bus.session import Session
 from busproof.contract.history import Event, Recorder, merged, read, write
@@ -69,7 +70,7 @@ class Duet:
         self.folder = folder
         folder.mkdir()
         self._store = folder / "store"
-        shutil.copytree(ground.template, self._store, symlinks=True)
+        image.copy(ground.template, self._store)
         # The run has the name of the preparation: they are one history, and a token must rise over both.
         self._recorder = Recorder(folder / "duet.jsonl", run="points", system=ground.fleet.system)
         self.changes: list[Change] = []  # of the victim
@@ -78,7 +79,7 @@ class Duet:
         self.peers_held: Change | None = None
         self.peer_waited = False
         self.waited_ms = 0
-        self._began_s = self._let_go_s = 0.0
+        self._began_s = self._let_go_s = self._stirred_s = 0.0
         self._sessions: list[Session] = []
         self._witness: Session | None = None
         self._told: dict[str, Any] = {}
@@ -104,6 +105,10 @@ class Duet:
         door = self._peers.take()
         opens = self._peer.method != "open"
         peer = self._come(door, _PEER, self._peer.agent, late_ms, opens=opens, is_nobody=is_nobody)
+        if self._peer.stirs is not None:
+            time.sleep(first == "meanwhile" and 1 - time.time() % 1)
+            self._stirred_s = time.monotonic()
+            self._peer.stirs(peer, self._ground.fleet.hello)
         victims, peers = Held(place.ordinal, place.then), Held(place.peers)
         with (
             watched_child(victim.door).watched(self._store, victims.decide, answers=True) as watch,
@@ -206,6 +211,11 @@ class Duet:
         """How long the victim waited with the peer answered and nobody held; None if half of its time was over."""
         free_s = max(self._let_go_s, self._ended_s["peer"])
         return None if free_s - self._began_s > WAITS_S / 2 else self._ended_s["victim"] - free_s
+
+    @property
+    def is_late(self) -> bool:
+        """Did the peer's call end in a later second than the one in which news came and went before the wait?"""
+        return self._stirred_s > 0 and self._ended_s["peer"] - self._stirred_s > 1
 
     def _plain(self, reply: Any) -> Any:
         """An answer without the parts that may differ from run to run: numbers, times, and ids that the bus chose."""
@@ -346,7 +356,7 @@ class Duet:
             self._recorder.close()
         write(self.events(), self.folder / "history.jsonl")
         shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(self.folder, kept, symlinks=True)
+        image.copy(self.folder, kept)
         (kept / "point.txt").write_text(title + "\n", encoding="utf-8")
         return kept
 

@@ -17,7 +17,7 @@ from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from busproof.contract.catalogue import catalogue
 from busproof.faults.record import Fault, faults
-from busproof.run.runner import Outcome
+from busproof.run.result import Outcome
 
 _ACTS = {
     "kills": "random kills",

@@ -34,6 +34,7 @@ from buschaos.operations import Prepared
 from buschaos.stage import Victims
 from buschaos.state import Problem, short
 from buschaos.subjects import SUBJECTS
+from buschaos.tape import image
 from busproof.bus.asleep import come_to_rest
 from busproof.bus.base import Lost
 from busproof.bus.fleet import Fleet
@@ -45,6 +46,7 @@ from busproof.contract.history import Recorder
 Way = Literal["cancelled", "disconnected", "killed"]
 WHILE_IT_WAITS = -1  # an ordinal
 REQUEST = 1_000_000  # the id of the sync, chosen ahead: the server may be at a point before `begin` returns
+CASES_FEW, PLACES_FEW = 6, 1  # of a sample, and of each case of it
 PAUSE_S = 0.05
 HEARING_S = 5.0  # for the server to hear that the caller went, while its call stands still
 BY_THE_CLOCK_S = 0.25
@@ -81,6 +83,7 @@ class CaseResult:
     case: Case
     points: int = 0
     left_out: int = 0  # points, as the time was over
+    spared: int = 0  # points that a sample does without
     problems: list[tuple[Problem, Path]] = field(default_factory=list)
 
 
@@ -102,6 +105,7 @@ class GoneCallers:
     def __init__(self, fleet: Fleet, out: Path, cases: tuple[Case, ...] = CASES, limit: Time | None = None) -> None:
         self._fleet, self._out, self._cases, self._limit = fleet, out, cases, limit or Time()
         self._subject = SUBJECTS[fleet.system]
+        self.spared = 0  # cases that a sample does without
 
     def run(self) -> Iterator[CaseResult]:
         """Yield one result per case, as they come."""
@@ -109,10 +113,12 @@ class GoneCallers:
             work = Path(folder)
             prepared = self._subject.fill_store(self._fleet, work / "prepared", work / "prepared.jsonl")
             victims: dict[bool, Victims] = {}  # those whose locks are places, too, and the others
-            for number, case in enumerate(self._cases):
+            cases = self._limit.ordered(self._cases, "cases", lambda case: (case.auto_advance, case.way), few=CASES_FEW)
+            self.spared = len(self._cases) - len(cases)
+            for number, case in enumerate(cases):
                 if case.has_successor not in victims:
                     victims[case.has_successor] = stack.enter_context(self._victims(case))
-                part = self._limit.part(len(self._cases) - number)
+                part = self._limit.part(len(cases) - number)
                 yield self._all_points(case, prepared, victims[case.has_successor], work, part)
 
     def _victims(self, case: Case) -> contextlib.closing[Victims]:
@@ -130,7 +136,9 @@ class GoneCallers:
                 played = point.play(ordinal, later)
                 if ordinal == 0:
                     unread = played.returned
-                    places += [(place, 0) for place in limit.ordered(_places(case, played.changes), str(case))]
+                    every = _places(case, played.changes)
+                    places += [(place, 0) for place in limit.ordered(every, str(case), few=PLACES_FEW)]
+                    result.spared = len(every) + 1 - len(places)
                 elif played.successors and later < LATER_MAX:
                     places.append((ordinal, later + 1))
                 result.points += 1
@@ -182,7 +190,7 @@ class _Point:
         self._system, self._case, self._prepared = system, case, prepared
         self._consumer, self._enter = subject.consumer, subject.enter
         self._folder, self._store = folder, folder / "store"
-        shutil.copytree(folder.parent / "prepared", self._store, symlinks=True)
+        image.copy(folder.parent / "prepared", self._store)
         self._recorder = Recorder(folder / "history.jsonl", run="gone", system=system)
         door = victims.take()
         assert isinstance(door, McpDoor)
@@ -338,7 +346,7 @@ class _Point:
     def keep(self, kept: Path) -> Path:
         """Save store and history as evidence."""
         shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(self._folder, kept, symlinks=True)
+        image.copy(self._folder, kept)
         return kept
 
     def close(self) -> None:

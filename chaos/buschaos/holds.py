@@ -52,6 +52,7 @@ from busproof.contract.history import Event, write
 
 POINTS_OF_PAIR = 40  # of one operation and one peer's call; if there are more, the seed draws
 PLAYS_OF_ONE = 12  # of a place that is played alone, if the peer waits there: luck says which of them goes on first
+LATE_AGAIN = 8  # plays more, in all, of places whose news came a second too late, on a machine with much to do
 SHARES = 4  # of the time left for each pair that one may take, as most take less than theirs
 DEATHS = 3  # stores per operation, each left by a process that died in it
 TWICE_OF_PAIR = 24  # of those at which both stand still: there are as many as the one's places times the other's
@@ -59,6 +60,7 @@ TWICE_OF_SLOW_STARTERS = 2
 CROSSED = 40  # pairs that nobody named, and
 POINTS_OF_CROSSED = 4  # places of each
 CROSSED_OF_SLOW_STARTERS = 4
+PAIRS_FEW, PLACES_FEW = 8, 2  # of a sample, half as many of slow starters; and places of each pair
 OUR_CLOCK = "faketime:"
 HOUR_MS = 3_600_000
 
@@ -82,6 +84,7 @@ class PairResult:
     left_out: int = 0  # points for which there was no time
     answered: int = 0  # points at which neither of the two was refused
     spared: int = 0  # points left out, as a reader that was not woken once would wait as long again
+    sampled_out: int = 0  # points that a sample does without
     problems: Shown = field(default_factory=list)
 
     def add(self, place: Place, duet: Duet) -> None:
@@ -119,6 +122,8 @@ class Holds:
         self._fleet, self._out, self._judge = fleet, out, judge
         self._time, self._tell = time or Time(), tell
         self.left_out = 0  # pairs for which there was no time
+        self.sampled_out = 0  # pairs that a sample does without
+        self.why_impossible = ""  # why a pair does not have the one place that was asked for
         self.why_no_time_passes: str | None = None  # while a victim stands still
         self._points, self._seed = points, seed
         self._only, self._against, self._waits = only, against, waits
@@ -130,7 +135,7 @@ class Holds:
         every = tuple(reader for reader, _ in of.waits) if waits else of.operations
         asked = every if operations is None else operations
         self._operations = [op for op in asked if is_playable(self._subject, op, fleet.hello)]
-        self._numbers = itertools.count()
+        self._numbers, self._late_left = itertools.count(), LATE_AGAIN
         self._is_enough = threading.Event()
 
     def run(self) -> Iterator[PairResult]:
@@ -160,7 +165,10 @@ class Holds:
                     shown.put(None)
 
             # Those that nobody named come last: they are drawn by the seed anyway.
-            named = self._time.ordered([pair for pair in pairs if not pair[1].is_crossed], f"{self._seed}")
+            every = [pair for pair in pairs if not pair[1].is_crossed]
+            few = PAIRS_FEW // 2 if self._subject.is_slow_to_start else PAIRS_FEW
+            named = self._time.ordered(every, f"{self._seed}", lambda pair: pair[0].noun, few=few)
+            self.sampled_out = len(every) - len(named)
             ordered = [*named, *(pair for pair in pairs if pair[1].is_crossed)]
             yield from self._in_order(play, ordered, count)
 
@@ -226,6 +234,10 @@ class Holds:
     def _all_places(self, two: _Two, result: PairResult, time: Time) -> None:
         serial, changes = self._orders(two)
         if self._only is not None:
+            if (last := max(self._only.ordinal, self._only.then)) > len(changes):
+                pair = f"{two.operation.name} against {two.peer.name}"
+                self.why_impossible = f"{pair} has no place {last}: it has {len(changes)}, its answer included"
+                return
             for _ in range(PLAYS_OF_ONE):
                 self._places(two, [self._only], serial, result, time)
                 if result.problems or not result.waited:  # where the peer did not wait, each play is the same
@@ -285,7 +297,8 @@ class Holds:
     ) -> list[tuple[Place, list[int]]]:
         """Play them; return each with the places that the peer reached from there."""
         reached = []
-        ordered = time.ordered(places, f"{self._seed} {two.operation.name} {two.peer.name}")
+        ordered = time.ordered(places, f"{self._seed} {two.operation.name} {two.peer.name}", few=PLACES_FEW)
+        result.sampled_out += len(places) - len(ordered)
         for number, place in enumerate(ordered):
             if time.is_over or self._is_enough.is_set():
                 result.left_out += len(ordered) - number
@@ -297,7 +310,7 @@ class Holds:
                 ending, duet = self._play(two, place)
             except DoorError as error:
                 why = f"{two.operation.name} held against {two.peer.name} ended in: {error}"
-                two.found(result, [(Problem("log", why, point=two.again(place)), two.side.work)])
+                two.found(result, [(Problem("log", why, again=two.again(place)), two.side.work)])
                 continue
             reached.append((place, duet.reached))
             result.add(place, duet)
@@ -310,13 +323,18 @@ class Holds:
         return reached
 
     def _play(self, two: _Two, place: Place, first: Order | None = None) -> tuple[Ending, Duet]:
-        folder = two.side.work / f"duet-{next(self._numbers)}"
-        duet = Duet(two.ground, two.side.peers, two.operation, two.peer, folder)
+        order = first or ("meanwhile" if two.peer.ends_a_wait else "victim")
+        duet = Duet(two.ground, two.side.peers, two.operation, two.peer, two.side.work / f"duet-{next(self._numbers)}")
         try:
-            return duet.play(place, first or ("meanwhile" if two.peer.ends_a_wait else "victim")), duet
+            ending = duet.play(place, order)
         except BaseException:
             duet.close()
             raise
+        if order == "meanwhile" and duet.is_late and self._late_left:
+            duet.close()
+            self._late_left -= 1
+            return self._play(two, place, first)
+        return ending, duet
 
     def _judged(self, two: _Two, place: Place, duet: Duet, ending: Ending, serial: list[Ending]) -> Shown:
         try:
@@ -326,9 +344,9 @@ class Holds:
             problems = [Problem("log", f"afterwards the store cannot be worked on: {error}")]
         if not problems:
             return []
-        where = f"{duet.schedule()} ({two.again(place)})"
-        kept = duet.keep(self._out / ("waits" if self._waits else "holds") / duet.folder.name, where)
-        placed = [replace(problem, point=where, is_by_luck=duet.peer_waited) for problem in problems]
+        where, again = duet.schedule(), two.again(place)
+        kept = duet.keep(self._out / ("waits" if self._waits else "holds") / duet.folder.name, f"{where} ({again})")
+        placed = [replace(problem, point=where, again=again, is_by_luck=duet.peer_waited) for problem in problems]
         return [(problem, kept / "history.jsonl") for problem in placed]
 
 

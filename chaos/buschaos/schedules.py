@@ -13,6 +13,7 @@ import contextlib
 import itertools
 import math
 import random
+import shlex
 import sys
 import threading
 from collections import Counter
@@ -30,7 +31,7 @@ from busproof.bus.base import DoorError
 from busproof.bus.fleet import Fleet
 from busproof.contract import HelloReply
 from busproof.contract.catalogue import catalogue
-from busproof.oracle.models.spec import DoesNotApply, Refusal
+from busproof.oracle.models.spec import DoesNotApply, Refusal, Undecided
 from busproof.play.explore.command import is_broken, tell
 from busproof.play.explore.orders import Called, copy_of, parts_of
 from busproof.play.explore.recall import Recall
@@ -110,21 +111,27 @@ class HeldStage(Stage):
         self._look(step)
 
     def _can_be_judged(self, called: Called, others: list[Step]) -> bool:
-        """Nobody has to wait, the model knows all from the answers alone, and there are not too many orders."""
+        """Nobody has to wait, each call is asked whenever the victim's comes, and there are not too many orders."""
         if called.method in AT_MOMENTS.get(self.fleet.system, ()):
             return False
-        trial, parts = copy_of(self.model), []
-        for call in [called, *(self._prepared(other) for other in others if other.do == "call")]:
-            if call is None:
-                continue
-            try:
-                parts.append(parts_of(trial, call))
+        line = [call for other in others if other.do == "call" and (call := self._prepared(other)) is not None]
+        own, *parts = [parts_of(self.model, call) for call in (called, *line)]
+        are_judged = (self._is_judged([*line[:place], called, *line[place:]]) for place in range(len(line) + 1))
+        return math.comb(own + sum(parts), own) <= ORDERS_MAX and all(are_judged)
+
+    def _is_judged(self, calls: list[Called]) -> bool:
+        """In this order, as far as the model knows it before the bus has answered."""
+        trial = copy_of(self.model)
+        try:
+            for call in calls:
                 answer = trial.call(call.step, call.at, call.method, call.params, call.now_ms)
-            except DoesNotApply:
-                return False
-            if answer.least_s > 0 or trial.wants_look() is not None:
-                return False
-        return math.comb(sum(parts), parts[0]) <= ORDERS_MAX
+                if answer.least_s > 0 or trial.wants_look() is not None:
+                    return False
+        except DoesNotApply:
+            return False
+        except Undecided:  # until it has
+            return True
+        return True
 
     def _meanwhile(self, step: Step, held: Held, at: int) -> Called | None:
         """What another does while the victim stands still; None if it cannot do that now."""
@@ -188,6 +195,8 @@ class Schedules:
                 program = self._invented(fleet, seed)
                 self.counts["drawn programs"] += 1
                 self.counts["calls held in them"] = self._methods.stood
+                if program.seen.undecided:
+                    self.counts["races undecided, as a call is not asked in some order"] += program.seen.undecided
                 if program.mismatch is None or program.mismatch.kind in kinds:
                     yield []
                 else:
@@ -223,8 +232,8 @@ class Schedules:
         path = self._out / f"{seed}.jsonl"
         save(path, small.steps)
         assert small.mismatch is not None
-        problem = replace(_problem(self._system, small.mismatch, small), point=f"--script {path}")
-        return replace(problem, is_by_luck=not is_certain), path
+        problem = _problem(self._system, small.mismatch, small)
+        return replace(problem, again=f"--script {shlex.quote(str(path))}", is_by_luck=not is_certain), path
 
 
 def _problem(system: str, mismatch: Mismatch, program: Program) -> Problem:

@@ -16,7 +16,7 @@ from buschaos.nemeses import syscalls
 from buschaos.run import Run, Settings, run
 from busproof.bus.fleet import reference
 from busproof.contract.history import read
-from busproof.run.runner import RowResult
+from busproof.run.result import RowResult
 
 PLANS = 4  # of these, one at least strikes a fault
 

@@ -22,12 +22,14 @@ A declaration without rows is a choice: it breaks nothing, and its bus is VALID.
 
 from __future__ import annotations
 
+import builtins
+import dis
 import inspect
 import pkgutil
 import sys
 import textwrap
 from collections.abc import Callable
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
 _Planted = TypeVar("_Planted", bound=Callable[..., Any])
@@ -56,9 +58,17 @@ def rewrite(function: FunctionType, *texts: str) -> None:
     source = textwrap.dedent(_replaced(inspect.getsource(function), texts, function.__qualname__))
     made: dict[str, Any] = {}
     exec(compile(source, f"<fault in {function.__qualname__}>", "exec"), function.__globals__, made)
+    if unknown := _globals_of(made[function.__name__].__code__) - {*function.__globals__, *vars(builtins)}:
+        raise StaleFaultError(f"{function.__qualname__} knows no {', '.join(sorted(unknown))}")
     owner, _, name = function.__qualname__.rpartition(".")
     home = pkgutil.resolve_name(f"{function.__module__}:{owner}") if owner else sys.modules[function.__module__]
     patch(home, **{name: made[function.__name__]})
+
+
+def _globals_of(code: CodeType) -> set[str]:
+    """The global names that a function and all functions in it read: a local that was renamed becomes one."""
+    own = {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
+    return own.union(*(_globals_of(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
 
 def reword(module: Any, name: str, *texts: str) -> None:

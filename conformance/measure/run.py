@@ -33,11 +33,12 @@ from busproof.bus.base import DoorError
 from busproof.bus.fleet import Fleet
 from busproof.bus.warm import Warm
 from busproof.contract import CONTRACTS
-from busproof.contract.catalogue import catalogue
+from busproof.contract.catalogue import CORPUS, catalogue
 from busproof.play.explore import corpus
 from busproof.play.explore.search import Program
 from busproof.play.explore.stage import Refusal
-from busproof.run.runner import CORPUS, item_names, run_item
+from busproof.run.rows import item_names
+from busproof.run.runner import run_item
 from busproof.systems import SYSTEMS
 
 HERE = Path(__file__).parent

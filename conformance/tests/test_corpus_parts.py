@@ -18,18 +18,11 @@ from busproof.pages.report import terminal
 from busproof.pages.report.lines import Report
 from busproof.play.explore import corpus
 from busproof.play.suite import rows_of
+from busproof.run.corpus import _scripts_of
 from busproof.run.items import PARTS, _cut_short, _joined
-from busproof.run.runner import (
-    BUDGET_SPENT,
-    NOT_REACHED,
-    RETOLD_PROGRAMS,
-    VALUE_PROGRAMS,
-    Outcome,
-    RowResult,
-    _programs,
-    _scripts_of,
-    run_item,
-)
+from busproof.run.result import BUDGET_SPENT, NOT_REACHED, Outcome, RowResult
+from busproof.run.runner import run_item
+from busproof.run.search import RETOLD_PROGRAMS, VALUE_PROGRAMS, _programs
 from busproof.systems import SYSTEMS
 
 
@@ -93,6 +86,14 @@ def test_what_one_part_does_not_reach_another_decides() -> None:
     for decided in (result("pass"), result("fail", "broken"), result("warn", "chose otherwise")):
         assert _joined([result("could-not-run", NOT_REACHED), decided]) == [decided]
         assert _joined([decided, result("inconclusive", f"{NOT_REACHED}: these broke before: x")]) == [decided]
+
+
+def test_a_row_that_one_part_broke_is_not_told_as_open_by_another() -> None:
+    """The time was over in that one. On another fleet it is open all the same, and so is a row that held."""
+    broken, spent = result("fail", "broken"), result("could-not-run", BUDGET_SPENT)
+    assert _joined([spent, broken]) == [broken]
+    mixed = spent.model_copy(update={"fleet": "mixed"})
+    assert _joined([mixed, broken]) == [mixed, broken]
 
 
 def test_what_no_part_reaches_stays_open_and_so_does_what_was_not_played() -> None:

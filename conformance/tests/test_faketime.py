@@ -19,7 +19,9 @@ from busproof.bus.fleet import Fleet, reference
 from busproof.contract.catalogue import CORPUS, catalogue
 from busproof.play.explore import corpus
 from busproof.run.doctor import examine
-from busproof.run.runner import RowResult, item_names, run_item
+from busproof.run.result import RowResult
+from busproof.run.rows import item_names
+from busproof.run.runner import run_item
 
 MINIMAL = Path(__file__).parents[1] / "examples/minimal_python"
 NO_CLOCK_SET = {'"clock": "manual"': '"clock": "wall"', ', "clock.set": clock_set': ""}

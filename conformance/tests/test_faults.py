@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from busproof import evidence
 from busproof.bus.fleet import Fleet
 from busproof.bus.warm import Warm
 from busproof.contract.catalogue import catalogue
@@ -73,6 +74,13 @@ def test_there_are_at_least_forty_faults_each_with_a_sentence(system: str) -> No
     assert all(fault.sentence.endswith(".") for fault in [*faults(system).values(), *choices(system).values()])
 
 
+def test_each_public_report_is_planted() -> None:
+    """As its project had it, under its name."""
+    authors = {fault.id: fault.author for system in SYSTEMS for fault in faults(system).values()}
+    reports = evidence.read("reports")
+    assert {report["fault"]: f"public report, {name}" for name, report in reports.items()}.items() <= authors.items()
+
+
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_row_that_a_check_decides_kills_a_fault(system: str) -> None:
     """100 % of them, MUST or not; those of chaos are killed in chaos/tests."""
@@ -112,7 +120,14 @@ def test_every_patch_finds_what_it_replaces() -> None:
     assert planted.stdout == ""
 
 
-@pytest.mark.parametrize("words", ["patch(lease, no_such=1)", "rewrite(lease.may_take, 'no such text', '')"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "patch(lease, no_such=1)",
+        "rewrite(lease.may_take, 'no such text', '')",
+        "rewrite(lease.may_take, 'return ', 'return renamed or ')",
+    ],
+)
 def test_a_patch_of_what_is_not_there_fails_at_once(words: str) -> None:
     program = f"from plant import *; from refbus.kernel.rules import lease; {words}"
     argv = [sys.executable, "-c", program]

@@ -7,6 +7,8 @@ import io
 import json
 import os
 import pty
+import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -98,6 +100,28 @@ def test_what_the_budget_does_not_reach_is_could_not_run(tmp_path: Path, capsys:
     assert report["verdict"] == "unknown" and set(report["counts"]) == {"could-not-run"}
     rows = [json.loads(line) for line in Path(report["report"]).read_text().splitlines()][1:-1]
     assert {row["why"] for row in rows} == {"the time of --budget was over before it was decided"}
+
+
+SLOW = """
+import json, sys, time
+HELLO = {"protocol": "1", "name": "slow", "version": "1", "language": "python", "systems": ["mailbox"],
+         "nouns": ["log", "cursor"], "features": ["ack"], "clock": "wall", "durability": "process-crash"}
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["method"] not in ("hello", "open", "close"):
+        time.sleep(25)
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": HELLO}), flush=True)
+"""
+
+
+def test_a_budget_ends_what_waits_for_the_bus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """However long an answer takes: the report is there soon, and tells what was not played."""
+    (tmp_path / "slow.py").write_text(SLOW)
+    bus = f"exec:{sys.executable} {tmp_path / 'slow.py'}"
+    began = time.monotonic()
+    assert cli.main(["check", "mailbox", "--bus", bus, "--out", str(tmp_path / "out"), "--budget", "4s", "--json"]) == 2
+    assert time.monotonic() - began < 20  # an answer takes 25
+    assert json.loads(capsys.readouterr().out)["counts"].keys() == {"could-not-run", "not-applicable"}
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("10m", 600), ("1.5h", 5400), ("0s", 0)])

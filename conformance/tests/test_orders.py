@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from busproof.oracle.models.spec import Model
-from busproof.play.explore.orders import Called, after, played
+from busproof.bus.fleet import Fleet, reference
+from busproof.bus.warm import Warm
+from busproof.oracle.models.mailbox import Claim, MailboxModel
+from busproof.oracle.models.spec import DoesNotApply, Model
+from busproof.play.explore.orders import Called, after, copy_of, played
+from busproof.play.explore.script import Step, call
+from busproof.play.explore.stage import Stage
+from busproof.systems import SYSTEMS
 
 PARTS = 2  # of a call: its look, and its act
 
@@ -73,6 +81,65 @@ def test_answers_are_explained_by_an_order_or_by_none(ends: tuple[tuple[int, int
     states, (_, difference) = after([Queue()], calls_that(*ends))
     assert bool(states) == is_explained
     assert is_explained or difference.path.startswith("reply.")
+
+
+class Doors(Model):
+    """Claims of one door; a second claim by the holder is not asked."""
+
+    def __init__(self) -> None:
+        super().__init__(frozenset(), {}, {})
+        self.holder = ""
+
+    def claim(self, name: str) -> dict[str, Any]:
+        """Granted where the door is free."""
+        if self.holder == name:
+            raise DoesNotApply("a second claim by the holder")
+        self.holder = self.holder or name
+        return {"granted": self.holder == name}
+
+    def release(self, name: str) -> dict[str, Any]:
+        """By the holder."""
+        self.holder = "" if self.holder == name else self.holder
+        return {}
+
+
+def race_of(*calls: tuple[str, dict[str, Any]]) -> list[Called]:
+    """By ann in two processes, each with its answer."""
+    return [Called(f"{at}", at, method, {"name": "ann"}, 0, seen=seen) for at, (method, seen) in enumerate(calls)]
+
+
+@pytest.mark.parametrize("granted", [True, False])
+def test_a_race_is_open_where_a_call_is_not_asked_in_an_order_that_fits_until_then(granted: bool) -> None:
+    """The bus may have taken the claim first, and then any answer is right, and nobody knows the state."""
+    state = Doors()
+    state.holder = "ann"
+    with pytest.raises(DoesNotApply):
+        after([state], race_of(("release", {}), ("claim", {"granted": granted})))
+
+
+def test_an_order_that_fails_before_the_call_that_is_not_asked_leaves_nothing_open() -> None:
+    """The claim was answered in a way that it is in no order."""
+    states, (_, difference) = after([Doors()], race_of(("claim", {"granted": False}), ("claim", {"granted": False})))
+    assert not states
+    assert difference.path == "reply.granted"
+
+
+def test_a_call_that_one_possible_state_does_not_ask_is_left_out(warm: Warm) -> None:
+    """After a race that two orders explain, either may be the bus's."""
+    specification = SYSTEMS["mailbox"].model
+    assert specification is not None
+    claim = call(0, "claim", name="door", agent_id="ann", ttl_ms=60_000)
+    with (
+        contextlib.closing(Fleet([warm.spec(reference("mailbox"))], system="mailbox")) as fleet,
+        Stage(fleet, specification) as stage,
+    ):
+        stage.do(Step("open", 0))
+        held = copy_of(stage.model)
+        assert isinstance(held, MailboxModel)
+        held.claims["door"] = Claim("ann", stage.now_ms + 60_000, None)
+        stage.states.append(held)
+        stage.do(claim)
+        assert stage.seen.left_out["claim"] == 1
 
 
 def test_of_several_states_those_remain_in_which_a_single_call_ended_so() -> None:

@@ -1,6 +1,11 @@
 """A bus that looks before it locks is found every time: the schedule is forced, and does not wait for luck."""
 
+import contextlib
+import sys
 import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -114,3 +119,26 @@ def test_answers_that_are_right_alone_and_not_together_break_the_row_of_isolatio
         fleet.close()
     assert program.mismatch is not None
     assert "worker.log.66" in program.mismatch.rows
+
+
+def test_a_race_that_a_choice_explains_breaks_no_row_of_isolation() -> None:
+    """Two contents under one id are both answered, as they would be in turn: until the bus is of two minds about that,
+    only the sentence of the choice is broken."""
+    specification = SYSTEMS["worker"].model
+    assert specification is not None
+
+    def publish(at: int, payload: Any) -> Step:
+        message = {"type": "t", "id": "x", "payload": payload}
+        return replace(call(at, "publish", agent_id="ann", message=message), name=f"{payload}")
+
+    race = Step("race", calls=[publish(0, {"a": 1}), publish(1, {"a": 2})], name="race")
+    steps = [Step("open", 0, name="0"), Step("open", 1, name="1"), race]
+    naive = Path(__file__).parents[1] / "examples/naive_worker/adapter.py"
+    with contextlib.closing(Fleet([f"exec:{sys.executable} {naive}"], system="worker")) as fleet:
+        followed = play(fleet, specification, steps)
+        broken = play(
+            fleet, specification, [*steps, publish(0, [])]
+        )  # which it cannot store, whatever was there before
+    assert (followed.mismatch, [*followed.learnt]) == (None, ["worker.log.11"])
+    assert broken.mismatch is not None
+    assert broken.mismatch.rows == ("worker.log.11",)

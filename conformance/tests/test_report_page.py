@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from busproof.pages.report import html, lines
 from busproof.pages.report.swimlane import picture
-from busproof.run.runner import RowResult
+from busproof.run.result import RowResult
 
 EVIL = "</svg><script>alert(1)</script>&\"'"
 TEXTS = st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc")), max_size=20) | st.just(EVIL)

@@ -16,8 +16,9 @@ from busproof.contract.catalogue import catalogue
 from busproof.oracle.checks import Verdict, Witness
 from busproof.play.scenarios.common import raced
 from busproof.play.suite import SCENARIOS, Ctx, Scenario, stage
-from busproof.run import runner
-from busproof.run.runner import RowResult, run_item
+from busproof.run import scenario
+from busproof.run.result import RowResult
+from busproof.run.runner import run_item
 from busproof.systems import SYSTEMS, play
 
 assert SYSTEMS  # all scripts are known
@@ -64,14 +65,14 @@ def test_a_script_that_breaks_after_its_only_row_held_once_is_a_failure(decide, 
     [
         (3, True, "fail", 3),  # the third play shows what the first two did not
         (3, False, "pass", 1),  # a race that was forced, or none: one play decides
-        (99, True, "pass", runner.PLAYS_OF_LUCK),
+        (99, True, "pass", scenario.PLAYS_OF_LUCK),
     ],
 )
 def test_a_race_that_could_not_be_forced_is_played_until_it_shows_something(
     decide, monkeypatch: pytest.MonkeyPatch, shows_at: int, is_by_luck: bool, outcome: str, plays: int
 ) -> None:
     """Each time on a new store."""
-    monkeypatch.setattr(runner, "LUCK_S", 3_600.0)
+    monkeypatch.setattr(scenario, "LUCK_S", 3_600.0)
     stores = []
 
     def play(ctx: Ctx) -> None:
@@ -210,7 +211,7 @@ def test_a_witness_of_another_rows_sentence_fails_that_row_alone(
             for verdict in systems.run_checks(lines)
         ]
 
-    monkeypatch.setattr("busproof.run.runner.run_checks", run_checks)
+    monkeypatch.setattr("busproof.run.history.run_checks", run_checks)
     results = run_item(fleet, "history")
     assert {result.requirement for result in results if result.outcome == "fail"} == failed
     assert {result.outcome for result in results if result.requirement == "worker.log.06"} == {
@@ -237,7 +238,7 @@ def test_a_history_with_a_garbage_line_decides_nothing(fleet: Fleet, monkeypatch
         into.write_text("".join([first, "this is no event\n", second, *rest]))
         return into
 
-    monkeypatch.setattr("busproof.run.runner.play", played)
+    monkeypatch.setattr("busproof.run.history.play", played)
     outcomes = {result.requirement: result.outcome for result in run_item(fleet, "history")}
     assert outcomes["worker.log.06"] == "inconclusive"
     assert set(outcomes.values()) <= {"inconclusive", "not-applicable"}

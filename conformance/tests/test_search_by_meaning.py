@@ -9,7 +9,9 @@ import pytest
 
 from busproof.bus.fleet import Fleet, reference
 from busproof.bus.warm import Warm
-from busproof.run.runner import NOT_REACHED, item_names, run_item
+from busproof.run.result import NOT_REACHED
+from busproof.run.rows import item_names
+from busproof.run.runner import run_item
 
 ITEMS = [item for item in item_names("topics") if item.startswith("search.")]
 

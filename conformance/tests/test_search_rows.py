@@ -8,7 +8,8 @@ import pytest
 from busproof.bus.fleet import Fleet
 from busproof.bus.warm import Warm
 from busproof.faults.record import faults
-from busproof.run.runner import RowResult, run_item
+from busproof.run.result import RowResult
+from busproof.run.runner import run_item
 
 ROOT = Path(__file__).parents[1]
 

@@ -149,6 +149,33 @@ def test_a_file_is_drafted_from_the_help_of_a_command_line(tmp_path: Path, capsy
     assert doctor.examine(f"toml:{tmp_path / 'bus.toml'}") == 0
 
 
+UNTIDY = """
+import os, pathlib, socket, subprocess, sys, tempfile
+for folder in {os.getcwd(), str(pathlib.Path.home()), tempfile.gettempdir(), os.environ["XDG_RUNTIME_DIR"]}:
+    socket.socket(socket.AF_UNIX).bind(f"{folder}/{os.getpid()}.sock")
+subprocess.Popen(["sleep", "987"], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+print("usage: untidy [-h] {send,inbox}" if len(sys.argv) < 3 else f"usage: untidy {sys.argv[1]} to text")
+"""
+
+
+def test_a_program_that_is_asked_what_it_offers_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No file and no socket in the user's folders, no process; what lies beside the file is found from there."""
+    for name in ("HOME", "TMPDIR", "XDG_RUNTIME_DIR"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv(name, str(tmp_path / name))
+    (tmp_path / "untidy.py").write_text(UNTIDY)
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    program = draft.read(f"cli:{shlex.quote(sys.executable)} untidy.py")
+    assert [offer.name for offer in program.offers] == ["send", "inbox"]
+    assert '"$here/untidy.py"' in program.door[0]
+    assert sorted(tmp_path.rglob("*")) == before
+    running = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")]
+    assert b"sleep\x00987\x00" not in running
+
+
 def test_a_file_is_drafted_from_an_openapi_document(tmp_path: Path) -> None:
     """Paths take variables; the command of the server is the author's."""
     note = {

@@ -244,6 +244,30 @@ def test_an_agent_can_be_a_live_process(tmp_path: Path) -> None:
     assert fleet.end() == []
 
 
+LIVE = """\
+import json, os, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" in request:
+        value = [] if request.get("params", {}).get("name") == "inbox" else {"id": f"{sys.argv[1]} {os.getpid()}"}
+        result = {"content": [{"type": "text", "text": json.dumps(value)}]}
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+"""
+
+
+def test_an_agent_that_is_one_live_process_is_that_for_all_who_work_as_it(tmp_path: Path) -> None:
+    """Each agent has a process, whoever asks; a restart of one participant ends none, the end of all ends them."""
+    server = '"$here/server.py", "$agent"], per = "name"'
+    fleet = bus(tmp_path, ONE_FOR_ALL.replace('"$here/server.py"], per = "store"', server), server=LIVE)
+    first, second = fleet.join(), fleet.join()
+    shown = [ask(door, "send", agent, to="x", body="one")["id"] for agent in ("ann", "bob") for door in (first, second)]
+    assert [words.split()[0] for words in shown] == ["ann", "ann", "bob", "bob"]
+    assert len(set(shown)) == 2
+    second.call("close", {})
+    assert ask(first, "send", "bob", to="x", body="one")["id"] == shown[-1]
+    assert fleet.end() == []
+
+
 ONE_FOR_ALL = """\
 door = { mcp = ["PYTHON", "$here/server.py"], per = "store" }
 send = { tool = "send", args = { body = "$body" } }
@@ -267,6 +291,25 @@ for line in sys.stdin:
     if "id" in request:
         ONE_OR_MANY
 """
+
+
+def test_a_command_that_leaves_a_process_behind_is_answered_when_it_ends(tmp_path: Path) -> None:
+    """And not when that process lets go of the output. One that does not end is told with what it wrote."""
+    program = """\
+import subprocess, sys, time
+subprocess.Popen(["sleep", "60"])
+print("on my way", file=sys.stderr, flush=True)
+time.sleep(60 * (sys.argv[-1] == "two"))
+print('{"id": "1"}')
+"""
+    fleet = bus(tmp_path, ECHO.replace('"$body"]', '"$body"], timeout_s = 3'), echo=program)
+    door = fleet.join()
+    began = time.monotonic()
+    assert ask(door, "send", "ann", to="bob", body="one")["id"] == "1"
+    assert time.monotonic() - began < 30
+    with pytest.raises(Refused, match=r"echo.* two did not end in 3 s: on my way"):
+        ask(door, "send", "ann", to="bob", body="two")
+    fleet.end()
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,8 @@ class PeerCall:
     after_a_death: bool = False  # on a store left by a process that died in the middle of the victim's operation
     is_crossed: bool = False  # nobody thought of it for the operation that it meets
     ends_a_wait: bool = False  # the victim waits WAITS_S for the news that this call brings
+    # Before such a wait, in the same second: news come and go. A file's time in whole seconds tells no later news.
+    stirs: Callable[[Session, HelloReply], object] | None = None
     is_whole: bool = False  # never stands still itself: the victim may as well come between its two calls
     goes_on: bool = False  # makes its second call, too, if the first one is refused
     deed: Callable[[Path], object] = lambda _: None  # of another program, to the store's files after the peer's calls

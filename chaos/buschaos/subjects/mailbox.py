@@ -28,7 +28,7 @@ QUEUE = "work"
 
 
 def prepare(alice: Session, bob: Session, hello: HelloReply) -> dict[str, Any]:
-    """Inboxes with messages, one of them acked; a claim; a job that waits and two in alice's hands."""
+    """Inboxes with messages, one of them acked; a claim; a job that waits and two in alice's hands; the newest base."""
 
     def declared(*needs: str) -> bool:
         return applicable(Operation("", "", "", lambda _: {}, needs), hello)
@@ -53,7 +53,19 @@ def prepare(alice: Session, bob: Session, hello: HelloReply) -> dict[str, Any]:
         for name in ("job to do", "job to give back"):
             job = alice.call("take", queue=QUEUE, visible_ms=HELD_MS)["job"]
             prepared[name] = {"queue": QUEUE, "id": job["id"], "receipt": job.get("receipt") or job["id"]}
+    if declared("compare_and_append"):
+        prepared["base"] = alice.call("receive", agent_id="carol")["base"]
     return prepared
+
+
+def stir(session: Session, hello: HelloReply) -> None:
+    """A message for carol comes and goes, on a bus where one can go."""
+    if {"ack", "consumes"}.isdisjoint(hello.features):
+        return
+    session.call("send", to="carol", body="stirred")
+    (message,) = session.call("receive", agent_id="carol")["messages"]
+    if "ack" in hello.features:
+        session.call("ack", agent_id="carol", ids=[message["id"]])
 
 
 def shown(session: Session, hello: HelloReply) -> dict[str, Any]:
@@ -123,6 +135,18 @@ OPERATIONS = (
     Operation("send", "log", "send", lambda _: _letter("new", key="new"), ("key",)),
     Operation("send a large one", "log", "send", lambda _: _letter("y" * 20_000, key="large"), ("key",)),
     Operation("send without a key", "log", "send", lambda _: _letter("new"), lacks=("key",), is_once=True),
+    Operation(
+        "send to all", "log", "send", lambda _: {"agent_id": "alice", "body": "new"}, ("broadcast",), is_once=True
+    ),
+    Operation(
+        "send on a base",
+        "log",
+        "send",
+        lambda p: {"agent_id": "alice", "to": "carol", "body": "new", "base": p["base"]},
+        ("compare_and_append",),
+        is_once=True,
+        again=("BASE_CONFLICT",),
+    ),
     Operation("receive", "cursor", "receive", lambda _: {"agent_id": "bob"}, lacks=("consumes",), shows=("messages",)),
     Operation("receive, once", "cursor", "receive", lambda _: {"agent_id": "bob"}, ("consumes",), is_once=True),
     Operation("ack", "cursor", "ack", lambda p: {"agent_id": "bob", "ids": [p["id 0"], p["id 2"]]}, ("ack",)),
@@ -158,6 +182,13 @@ PEERS = (
     ),
     PeerCall("a send of the same message", "send", lambda _: _letter("new", key="new"), ("send",), needs=("key",)),
     PeerCall(
+        "a send on the same base",
+        "send",
+        lambda p: {"agent_id": "bob", "to": "carol", "body": "peer", "base": p["base"]},
+        ("send on a base",),
+        needs=("compare_and_append",),
+    ),
+    PeerCall(
         "an ack of another message",
         "ack",
         lambda p: {"agent_id": "bob", "ids": [p["id 3"]]},
@@ -182,6 +213,7 @@ WAITS = (
             lambda _: {"agent_id": "alice", "to": "carol", "body": "awaited"},
             ("receive that waits",),
             ends_a_wait=True,
+            stirs=stir,
         ),
     ),
 )

@@ -19,6 +19,8 @@ Kind = Literal[
 EVERYTHING = "*"  # the path of a sync of the whole file system
 _NO_STEP = ("sync_file_range", "fcntl", "flock", "read", "pread64", "readv", "preadv", "munmap")
 _RENAMES, _LINKS = ("rename", "renameat", "renameat2"), ("link", "linkat")
+_MAKES: dict[str, Kind] = {"mknod": "create", "mkdir": "mkdir", "symlink": "symlink"}
+_MAKES |= {f"{name}at": kind for name, kind in _MAKES.items()}
 _KEEP_SIZE, _PUNCH_HOLE, _ZERO_RANGE = 1, 2, 16  # modes of fallocate
 _REMOVE_FOLDER = 0x200  # AT_REMOVEDIR
 
@@ -68,14 +70,11 @@ def _read(call: Stopped, path: str, folder: str) -> Iterator[Step]:
         yield from _name(call, folder)
     elif name in ("unlink", "unlinkat"):
         yield Step("rmdir" if name == "unlinkat" and args[2] & _REMOVE_FOLDER else "unlink", path)
-    elif name in ("mknod", "mknodat"):
-        yield Step("create", path)
-    elif name in ("mkdir", "mkdirat"):
-        yield Step("mkdir", path)
     elif name == "rmdir":
         yield Step("rmdir", path)
-    elif name in ("symlink", "symlinkat"):
-        yield Step("symlink", path, source=call.text(args[0]))
+    elif name in _MAKES:
+        if _is_room(os.path.join(folder, path)):
+            yield Step(_MAKES[name], path, source=call.text(args[0]) if _MAKES[name] == "symlink" else "")
     elif name == "fallocate":
         size_now = os.stat(f"/proc/{call.tid}/fd/{args[0] & 0xFFFFFFFF}").st_size
         yield from _allocate(path, args[1], args[2], args[3], size_now)
@@ -83,6 +82,11 @@ def _read(call: Stopped, path: str, folder: str) -> Iterator[Step]:
         yield from _copy(call, path)
     elif name not in _NO_STEP:
         yield Step("gap", path)
+
+
+def _is_room(path: str) -> bool:
+    """Can a thing of this name be made? Programs try it where it is there already, and where its folder is not."""
+    return not os.path.lexists(path) and os.path.isdir(os.path.dirname(path))
 
 
 def _open(call: Stopped, path: str, real: str) -> Iterator[Step]:

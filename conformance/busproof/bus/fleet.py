@@ -81,9 +81,13 @@ class Fleet:
         """Must time pass before this call, as the messages of one moment have no order?"""
         return bool(self.tied) and method in _SENDS
 
+    @property
+    def _is_over(self) -> bool:
+        return self.ends_at is not None and time.time() > self.ends_at
+
     def goes_on(self) -> None:
         """Raises BudgetSpent if the run's time is over."""
-        if self.ends_at is not None and time.time() > self.ends_at:
+        if self._is_over:
             raise BudgetSpent
 
     def door(self, agent_index: int, store: Path, options: dict[str, object], *, in_real_time: bool = False) -> Door:
@@ -113,7 +117,7 @@ class Fleet:
     def give_back(self, door: Door, *, retired: bool) -> None:
         """Close the store and keep the process for the next run, or kill it if it is retired."""
         spec = self._spec_of.pop(id(door))
-        if not retired:
+        if not (retired or self._is_over):
             try:
                 door.call("close", {})
                 self._idle[spec].append(door)

@@ -25,19 +25,21 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal
 
 import msgspec
 
 from busproof.contract import Contract
-from busproof.words import reason
+from busproof.words import is_text, reason
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 EventType = Literal["header", "invoke", "ok", "fail", "info", "state", "nemesis", "footer"]
 STATE_OPS = ("dump", "read_export")
+LINE_BYTES_MAX = 256 << 20  # four times an answer's
 MALFORMED = "MALFORMED"  # the code of an answer that does not match the protocol
 
 
@@ -141,11 +143,6 @@ def _epoch_ms(text: Any) -> int | None:
     return None if at.tzinfo is None else (at - _EPOCH) // timedelta(milliseconds=1)
 
 
-def is_text(value: str) -> bool:
-    """No half surrogates: a column must fit UTF-8, even if a script sends other text."""
-    return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
-
-
 class Recorder:
     """Appends events to one file. Thread-safe; one file a recording process, merged by `merge`."""
 
@@ -217,9 +214,12 @@ class Broken:
 def scan(path: Path) -> Iterator[Event | Broken]:
     """Stream a history line by line, header and footer included, with any content."""
     with opened(path) as lines:
-        for number, line in enumerate(_unpacked(lines), 1):
+        for number, line in enumerate(unpacked(lines), 1):
             if isinstance(line, Exception):
                 yield Broken(number, f"the packed file is cut or damaged here: {reason(line)}", is_last=False)
+                return
+            if len(line) > LINE_BYTES_MAX:
+                yield Broken(number, f"a line is longer than {LINE_BYTES_MAX >> 20} MiB", is_last=False)
                 return
             try:
                 yield _decode(line)
@@ -230,10 +230,10 @@ def scan(path: Path) -> Iterator[Event | Broken]:
                     yield Broken(number, reason(error), is_last=not line.endswith(b"\n"))
 
 
-def _unpacked(lines: IO[bytes]) -> Iterator[bytes | Exception]:
-    """The lines, and the error that ends them if they were packed and cannot be unpacked to the end."""
+def unpacked(lines: IO[bytes]) -> Iterator[bytes | Exception]:
+    """The lines, of one that is too long its beginning, and the error that ends them if they cannot be unpacked."""
     try:
-        yield from lines
+        yield from iter(partial(lines.readline, LINE_BYTES_MAX + 1), b"")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         yield error
     except Exception as error:

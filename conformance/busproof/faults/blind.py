@@ -19,7 +19,8 @@ from typing import Any
 from busproof.bus.fleet import Fleet, reference, warm_for
 from busproof.contract.catalogue import CORPUS
 from busproof.play.explore import corpus
-from busproof.run.runner import item_names, run_item
+from busproof.run.rows import item_names
+from busproof.run.runner import run_item
 
 ROOT = Path(__file__).parents[3]
 SEED = 1

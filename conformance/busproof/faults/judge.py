@@ -21,7 +21,8 @@ from busproof.bus.fleet import Fleet
 from busproof.bus.warm import Warm
 from busproof.contract.catalogue import catalogue
 from busproof.faults.record import Fault
-from busproof.run.runner import RowResult, run_item
+from busproof.run.result import RowResult
+from busproof.run.runner import run_item
 
 SEED = 1
 KILLS = ("fail", "warn")

@@ -6,20 +6,22 @@ a letter. So each line of a draft is right, or a guess that doctor corrects, or 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from busproof.bus.base import DoorError
-from busproof.bus.child import Household
+from busproof.bus.child import MARK, Child, Household
 from busproof.bus.doors import BusSpecError
 from busproof.bus.mcp_client import McpClient, as_object
+from busproof.bus.scratch import scratch
 
 HELP_S = 20
 INTERPRETER = re.compile(r"python[\d.]*$|node$|sh$|bash$|env$|npx$|uvx$|-|\w+=")
@@ -85,7 +87,7 @@ def write(source: str, folder: Path) -> int:
     path = folder / "bus.toml" if folder.suffix != ".toml" else folder
     if path.exists():
         raise BusSpecError(f"{path} exists already; nothing was written")
-    program = read(source)
+    program = read(source, path.parent)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{line}\n" for line in lines(program)), encoding="utf-8")
     print(f"wrote {path}, from {len(program.offers)} offers of {program.name}. Then:")
@@ -94,11 +96,16 @@ def write(source: str, folder: Path) -> int:
     return 0
 
 
-def read(source: str) -> Program:
-    """What a program offers: mcp:CMD, cli:CMD, or openapi:FILE."""
+def read(source: str, here: Path = Path()) -> Program:
+    """What a program offers: mcp:CMD, cli:CMD, or openapi:FILE. `here`: the folder of the file that is drafted.
+
+    The program is asked in a home folder of its own, which goes with all that it left there or left running.
+    """
     scheme, _, rest = source.partition(":")
-    if scheme in ("mcp", "cli") and shlex.split(rest):
-        return (_of_mcp if scheme == "mcp" else _of_cli)(shlex.split(rest))
+    argv = shlex.split(rest) if scheme in ("mcp", "cli") else []
+    if argv:
+        with _visit() as visit:
+            return (_of_mcp if scheme == "mcp" else _of_cli)(argv, here, visit)
     if scheme == "openapi" and rest:
         return _of_openapi(Path(rest))
     raise BusSpecError(f"{source!r}: --from is mcp:CMD…, cli:CMD… or openapi:FILE (JSON)")
@@ -167,22 +174,63 @@ def _called(name: str, known: dict[str, str]) -> str:
 # -- what programs offer
 
 
-def _of_mcp(argv: list[str]) -> Program:
-    env = dict(word.split("=", 1) for word in _settings(argv))
+@dataclass(frozen=True)
+class Visit:
+    """Where programs are asked: a folder, and the environment that has everything in it."""
+
+    home: str
+    environment: dict[str, str]
+
+    def child(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> Child:
+        """A program there."""
+        return Child(argv, env=env, cwd=self.home)
+
+
+@contextlib.contextmanager
+def _visit() -> Iterator[Visit]:
     household = Household()
-    client = McpClient(argv, household.spawn)
+    with scratch("init") as folder:
+        own = dict.fromkeys(["HOME", "TMPDIR", *(name for name in os.environ if name.startswith("XDG_"))], str(folder))
+        try:
+            yield Visit(str(folder), {**os.environ, **own, MARK: household.mark})
+        finally:
+            household.end()
+
+
+def _from_anywhere(argv: list[str]) -> list[str]:
+    """The command with whole paths: it is asked in another folder than the user's."""
+    return [os.path.abspath(word) if _is_file(word) else word for word in argv]
+
+
+def _from_the_file(argv: list[str], here: Path) -> list[str]:
+    """The command as the file has it: its programs run in the store's folder, and what is beside the file is $here."""
+    folders = [".", *["$here"] * len(argv)]  # of the program itself that is the file's folder anyway
+    return [
+        f"{folder}/{os.path.relpath(word, here)}" if _is_file(word) else word
+        for folder, word in zip(folders, argv, strict=False)
+    ]
+
+
+def _is_file(word: str) -> bool:
+    """A path from the current folder; a plain word is a program, or an argument."""
+    return not os.path.isabs(word) and re.search(r"[./]", word) is not None and os.path.exists(word)
+
+
+def _of_mcp(argv: list[str], here: Path, visit: Visit) -> Program:
+    settings = _settings(argv)
+    env = dict(word.split("=", 1) for word in settings)
+    client = McpClient(_from_anywhere(argv), visit.child)
     try:
-        client.start(dict(os.environ))
+        client.start(visit.environment)
         tools = client.tools()
     except DoorError as error:
         hint = "a server that needs variables is started with mcp:env NAME=VALUE CMD"
         raise BusSpecError(f"the server does not tell its tools: {error}; {hint}") from error
     finally:
         client.leave(at_once=True)
-        household.end()
     name = f"{client.info.get('name', argv[0])} {client.info.get('version', '')}".strip()
-    command = [word for word in argv if word not in _settings(argv)] if env else argv
-    door = [f"door = {{ mcp = {_toml(command[1:] if env else command)} }}"]
+    command = [word for word in argv if word not in settings][1:] if env else argv
+    door = [f"door = {{ mcp = {_toml(_from_the_file(command, here))} }}"]
     if env:
         paths = {key: f"$store/{Path(value).name}" if "/" in value else value for key, value in env.items()}
         door.append(f"env = {_table(paths)}")
@@ -202,21 +250,29 @@ def _tool(tool: dict[str, Any]) -> Offer:
     return Offer(str(tool.get("name")), {name: name in needed for name in as_object(schema.get("properties"))})
 
 
-def _of_cli(argv: list[str]) -> Program:
-    text = _help([*argv, "--help"])
+def _of_cli(argv: list[str], here: Path, visit: Visit) -> Program:
+    command = _from_anywhere(argv)
+    text = _help([*command, "--help"], visit)
     names = _subcommands(text)
     if not names:
         raise BusSpecError(f"{shlex.join(argv)} --help names no subcommands: {text[:200]!r}")
-    offers = [_command(name, _help([*argv, name, "--help"])) for name in names]
-    words = [re.sub(r"^/tmp/[^ ]*/", "$store/", word) for word in argv]
+    offers = [_command(name, _help([*command, name, "--help"], visit)) for name in names]
+    words = [re.sub(r"^/tmp/[^ ]*/", "$store/", word) for word in _from_the_file(argv, here)]
     name = next((Path(word).stem for word in argv if not INTERPRETER.match(Path(word).name)), argv[0])
     return Program(name, "args", [f"door = {{ cli = {_toml(words)} }}"], offers)
 
 
-def _help(argv: list[str]) -> str:
+def _help(argv: list[str], visit: Visit) -> str:
     try:
         done = subprocess.run(
-            argv, capture_output=True, text=True, timeout=HELP_S, check=False, stdin=subprocess.DEVNULL
+            argv,
+            capture_output=True,
+            text=True,
+            timeout=HELP_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env=visit.environment,
+            cwd=visit.home,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BusSpecError(f"{shlex.join(argv)}: {error}") from error

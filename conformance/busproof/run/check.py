@@ -31,6 +31,7 @@ from busproof.systems import SYSTEMS
 from busproof.words import reason, say
 
 LOOK_S = 0.25
+LATE_S = 3.0  # after the end of the budget a process that is still at work is ended
 INTERRUPTED_S = 30.0  # for the processes of the pool to end their buses
 SLOW_S = 2.0  # the user of a bus that takes so long to open is told so
 _UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -47,6 +48,7 @@ def budget(text: str) -> float:
 def check(args: argparse.Namespace) -> int:
     """Judge a bus. The exit code is that of its report, or 2 without one."""
     out: Path = args.out.resolve()
+    args.ends_at = time.time() + args.budget if args.budget is not None else None
     if args.clock and not args.bus.startswith(f"{args.clock}:"):
         args.bus = f"{args.clock}:{args.bus}"  # as it stands in replays, and as other commands take it
     problem = _unplayable(args)
@@ -105,7 +107,8 @@ def _run(args: argparse.Namespace, out: Path) -> Run:
         seed=args.seed,
         known_file=args.known or "",
         nightly=args.nightly,
-        ends_at=time.time() + args.budget if args.budget is not None else None,
+        ends_at=args.ends_at,
+        hello=args.hello,
     )
 
 
@@ -124,13 +127,18 @@ def _play(args: argparse.Namespace, out: Path) -> tuple[lines.Report, bool]:
         is_cut = False
         with Live(run.out / "parts", names, quiet=args.quiet or args.json) as live:
             try:
-                while pool.is_alive(LOOK_S):
+                while pool.is_alive(LOOK_S) and not _is_late(run):
                     live.look()
             except KeyboardInterrupt:
                 is_cut = True
             finally:
-                pool.end(within_s=INTERRUPTED_S)
+                pool.end(within_s=1.0 if _is_late(run) else INTERRUPTED_S)
         return run.finish(), is_cut
+
+
+def _is_late(run: Run) -> bool:
+    """Is the user's time over, and that in which a process ends by itself, too?"""
+    return run.ends_at is not None and time.time() > run.ends_at + LATE_S
 
 
 def _jobs(args: argparse.Namespace, run: Run) -> int:
@@ -175,7 +183,7 @@ def _unplayable(args: argparse.Namespace) -> str:
         return f"{what}\nWhat is wrong with the adapter:  {doctor}"
     if args.system not in hello.systems:
         return f"the bus says that it is {hello.systems!a}, not {args.system}"
-    args.features = hello.features
+    args.hello = hello
     took_s = time.monotonic() - began
     if took_s > SLOW_S and args.budget is None and args.bus:
         say(
@@ -198,5 +206,5 @@ def _partner(args: argparse.Namespace) -> str:
     """The bus that shares the store in the mixed fleet; empty for none."""
     if args.mixed_with is not None:
         return "" if args.mixed_with == "none" else str(args.mixed_with)
-    is_sqlite = not args.bus or "sqlite" in getattr(args, "features", [])
+    is_sqlite = not args.bus or "sqlite" in args.hello.features
     return "sqlite:" if is_sqlite and CONTRACTS[args.system].participant else ""

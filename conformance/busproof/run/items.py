@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import itertools
 import json
 import os
+import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -15,15 +18,18 @@ from typing import Any, Self
 
 from busproof import __version__
 from busproof.bus.base import DoorError
-from busproof.bus.fleet import Fleet, reference, warm_for
+from busproof.bus.fleet import BudgetSpent, Fleet, reference, warm_for
 from busproof.bus.warm import Warm, started_by
-from busproof.contract import CONTRACTS
+from busproof.contract import CONTRACTS, HelloReply
 from busproof.contract.catalogue import CORPUS, EXPLORE, HISTORY, catalogue
 from busproof.pages.report import badge, html, junit, lines
 from busproof.pages.report.causes import settled
 from busproof.play.suite import rows_of
 from busproof.run import known
-from busproof.run.runner import EXPLORE_PARTS, NOT_REACHED, RowResult, cited, decided_by, item_names, run_item
+from busproof.run.result import BUDGET_SPENT, NOT_REACHED, RowResult
+from busproof.run.rows import cited, decided_by, item_names
+from busproof.run.runner import run_item
+from busproof.run.search import EXPLORE_PARTS
 from busproof.systems import SYSTEMS
 from busproof.words import kit_failed, reason
 
@@ -48,12 +54,14 @@ class _Corpus:
     left_out: Counter[str] = field(default_factory=Counter)  # calls that were not sent, by method
     calls: int = 0  # of so many
     not_played: int = 0  # scripts
+    undecided: int = 0  # races
 
     def add(self, result: RowResult) -> None:
         """Any result of a part has that part's numbers."""
         self.left_out += Counter(result.left_out)
         self.calls += result.calls
         self.not_played += result.not_played
+        self.undecided += result.undecided
 
 
 @dataclass
@@ -70,6 +78,7 @@ class Run:
     known_file: str
     nightly: bool
     ends_at: float | None = None  # Unix seconds
+    hello: HelloReply | None = None  # of the bus, if somebody has asked for it
     report: lines.Report | None = None
     _fleets: dict[str, Fleet] = field(default_factory=dict)
     _warm: Warm | None = None
@@ -157,7 +166,10 @@ class Run:
         """Play an item and leave its rows in OUT/parts."""
         try:
             profile = "nightly" if self.nightly else "pr"
-            results = run_item(self.fleet(label), item, label=label, profile=profile, seed=self.seed)
+            with self._within_the_budget():
+                results = run_item(self.fleet(label), item, label=label, profile=profile, seed=self.seed)
+        except BudgetSpent:
+            results = self._undecided(label, item, BUDGET_SPENT)
         except DoorError as error:
             results = self._undecided(label, item, f"the bus could not be started: {reason(error)}")
         except Exception as error:
@@ -169,6 +181,21 @@ class Run:
         whole.write_text(json.dumps([result.model_dump() for result in results]), encoding="utf-8")
         whole.replace(part)  # a watcher of the folder sees it whole
         return results
+
+    @contextlib.contextmanager
+    def _within_the_budget(self) -> Iterator[None]:
+        """Raises BudgetSpent inside when the user's time is over, wherever the item waits then."""
+        left_s = (self.ends_at or 0) - time.time()
+        if left_s <= 0 or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGALRM, _end_the_item)
+        signal.setitimer(signal.ITIMER_REAL, left_s)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
 
     def close(self) -> None:
         """End the buses of this process."""
@@ -206,6 +233,7 @@ class Run:
             "left_out": (corpus.left_out.total(), corpus.calls),
             "not_asked": dict(corpus.left_out.most_common()),
             "not_played": corpus.not_played,
+            "undecided": corpus.undecided,
         }
         report = lines.write(self.out / "report.jsonl", header, results)
         junit.write(report, self.out / "junit.xml")
@@ -224,7 +252,8 @@ class Run:
                     corpus.add(of_part[0])
                 results += of_part
                 continue
-            results += self._asked_for(item, self._undecided(label, item, f"{item} did not come to an end"))
+            why = BUDGET_SPENT if self.ends_at and time.time() > self.ends_at else f"{item} did not come to an end"
+            results += self._asked_for(item, self._undecided(label, item, why))
         return _joined(results), corpus
 
     def _undecided(self, label: str, item: str, why: str) -> list[RowResult]:
@@ -235,6 +264,8 @@ class Run:
         ]
 
     def _hello(self) -> dict[str, Any]:
+        if self.hello is not None:
+            return self.hello.model_dump()
         try:
             return self.fleet("bus").hello.model_dump()
         except Exception as error:
@@ -276,7 +307,17 @@ def _cut_short(result: RowResult) -> RowResult:
     return result.model_copy(update={"outcome": "inconclusive", "why": why})
 
 
+def _end_the_item(*_: object) -> None:
+    raise BudgetSpent
+
+
 def _joined(results: list[RowResult]) -> list[RowResult]:
-    """The results, without those that one part of the corpus did not reach and another decided."""
+    """The results, without those that one part of an item left open and another part decided, or broke."""
     decided = {r.requirement for r in results if r.check == CORPUS and not r.why.startswith(NOT_REACHED)}
-    return [r for r in results if not (r.why.startswith(NOT_REACHED) and r.requirement in decided)]
+    failed = {(r.requirement, r.fleet) for r in results if r.outcome == "fail"}
+    return [
+        r
+        for r in results
+        if not (r.why.startswith(NOT_REACHED) and r.requirement in decided)
+        and not (r.outcome == "could-not-run" and (r.requirement, r.fleet) in failed)
+    ]

@@ -22,6 +22,7 @@ from busproof.run.fault import Fault
 
 AGENTS = ("ann", "bob", "cy")
 SHOWN_CHARS = 300
+ANSWER_S = 120.0  # the steps of a call have time-outs of their own, and these name the command
 
 
 def examine(spec: str, store: Path, hello: HelloReply, household: Household) -> Iterator[str]:
@@ -55,10 +56,15 @@ class Crew:
         """An operation."""
         door = self.doors[agent]
         try:
-            reply: dict[str, Any] | DoorError = door.call(method, {"agent_id": agent, **params})
+            reply: dict[str, Any] | DoorError = door.call(method, {"agent_id": agent, **params}, timeout_s=ANSWER_S)
         except DoorError as error:
             reply = error
-        self.calls = door.call("toml.calls", {})["calls"]
+        try:
+            self.calls = door.call("toml.calls", {})["calls"]
+        except DoorError as error:  # the adapter is gone, or still waits for the bus
+            why = reply if isinstance(reply, DoorError) else error
+            words = f"it wrote: {door.stderr[-SHOWN_CHARS:]}" if door.stderr else "it wrote nothing to stderr"
+            raise Fault(f"{method} by {agent} failed: {why}", f"look at [{method}] of the file; {words}") from None
         self.answers = [call["answer"] for call in self.calls if "answer" in call]
         return reply
 

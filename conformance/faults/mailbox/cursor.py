@@ -40,6 +40,15 @@ def one_sender_after_the_other():
     rewrite(MailboxBus._waiting, "ORDER BY n", "ORDER BY sender, n")
 
 
+@fault("mailbox.cursor.03")
+def one_sender_after_the_other_in_a_priority():
+    """Messages of one priority come sorted by their senders."""
+    rewrite(
+        MailboxBus._waiting, 'key=lambda row: -row["priority"]', 'key=lambda row: (-row["priority"], row["sender"])'
+    )
+    return promising("priority", "arrival", "ack", "body_chars_max=9000")
+
+
 @fault("mailbox.cursor.04")
 class ForgetsAcks(MailboxBus):
     """An ack is answered and changes nothing."""
@@ -117,18 +126,42 @@ def the_lowest_priority_first():
 @fault("mailbox.cursor.13", control="history")
 def sleeps_through():
     """A receive that waits looks once, and sleeps."""
+    module.time = time  # type: ignore[attr-defined]
     rewrite(
         MailboxBus.receive,
         "self.store.wait_for(look, wait_ms / 1000) if wait_ms else look()",
         "look() or time.sleep(wait_ms / 1000) or answer.update(messages=[])",
     )
-    module.time = time  # type: ignore[attr-defined]
 
 
 @fault("mailbox.cursor.16", chaos={"waits": True})
 def sleeps_on_what_came_while_it_looked():
     """A receive looks, and only then asks for the version whose change will wake it."""
     patch(Store, wait_for=sleeping_on_what_came)
+
+
+@fault("mailbox.cursor.16", chaos={"waits": True})
+class WakesByWholeSeconds(MailboxBus):
+    """A receive looks again when its inbox is of another second: one more message of that second wakes nobody."""
+
+    def send(self, agent_id: str, body: str, to: str | None = None, **more: Any) -> dict[str, Any]:
+        sent = super().send(agent_id, body, to, **more)
+        self._inbox(f"{to}").touch()
+        return sent
+
+    def receive(self, agent_id: str, limit: int = 100, after: Any = None, wait_ms: int = 0) -> dict[str, Any]:
+        until, seen = time.monotonic() + wait_ms / 1000, -1
+        while True:
+            inbox = self._inbox(agent_id)
+            written = int(inbox.stat().st_mtime) if inbox.exists() else 0
+            if written != seen:
+                seen, answer = written, super().receive(agent_id, limit, after)
+            if answer["messages"] or time.monotonic() >= until:
+                return answer
+            time.sleep(0.005)
+
+    def _inbox(self, agent: str) -> Any:
+        return self.store.path.with_name(f"{agent}.inbox")
 
 
 @fault("mailbox.cursor.14")
@@ -142,3 +175,50 @@ def pages_of_any_size():
     """An answer has more messages than is declared."""
     rewrite(MailboxBus._received, 'self.LIMITS.get("page_max", limit)', "limit")
     return promising("ack", "page_max=2", "body_chars_max=1000")
+
+
+@fault("mailbox.log.01", author="public report, mcp_agent_mail_rust #229")
+class MarksMoreThanItShows(promising("consumes", "body_chars_max=9000")):  # type: ignore[misc]
+    """A receive marks all that waits as read, and answers with as much as its limit."""
+
+    def _received(self, agent_id: str, limit: int, after: int) -> dict[str, Any]:
+        answer = super()._received(agent_id, limit, after)
+        self.store.db.write("UPDATE deliveries SET shown = 1 WHERE reader = ?", (agent_id,))
+        return answer
+
+
+@fault("mailbox.cursor.04", author="public report, mission-control #4")
+def broadcasts_stay_unread():
+    """An ack marks what was sent to its agent alone: a broadcast comes again and again."""
+    rewrite(MailboxBus.ack, "JOIN messages USING (n) WHERE", "JOIN messages USING (n) WHERE recipient IS NOT NULL AND")
+
+
+@fault("mailbox.cursor.08", author="public report, mcp_agent_mail_rust #269")
+class CountsFromAnotherCopy(MailboxBus):
+    """`unacked` answers from a copy that was taken at the agent's last receive."""
+
+    def receive(self, agent_id: str, *args: Any, **how: Any) -> dict[str, Any]:
+        reply = super().receive(agent_id, *args, **how)
+        self.__dict__.setdefault("_copies", {})[agent_id] = super().unacked(agent_id)
+        return reply
+
+    def unacked(self, agent_id: str) -> dict[str, Any]:
+        copies = self.__dict__.get("_copies", {})
+        return copies[agent_id] if agent_id in copies else super().unacked(agent_id)
+
+
+@fault("mailbox.cursor.19", author="public report, agentscope #2300")
+class ReadsThenDeletes(promising("consumes", "body_chars_max=9000")):  # type: ignore[misc]
+    """A receive reads what waits, and takes it out a moment later: two processes of an agent have it both."""
+
+    def _received(self, agent_id: str, limit: int, after: int) -> dict[str, Any]:
+        with self.store.transaction() as tx:
+            self._register(tx, agent_id)
+            rows = self._waiting(tx, agent_id, after)[:limit]
+            position, base = max([after, *(row["n"] for row in rows)]), self._base(tx)
+        if rows:
+            time.sleep(0.005)
+        with self.store.transaction() as tx:
+            shown = [(agent_id, row["n"]) for row in rows]
+            tx.executemany("UPDATE deliveries SET shown = 1 WHERE reader = ? AND n = ?", shown)
+        return {"messages": [module._shown(row) for row in rows], "position": position, "base": base}

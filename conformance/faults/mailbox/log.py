@@ -9,7 +9,7 @@ from plant import fault, patch, rewrite
 from refbus.kernel.db import Database
 from refbus.kernel.errors import BusError, DiskFull
 from refbus.mailbox import bus as module
-from refbus.mailbox.bus import MailboxBus, promising
+from refbus.mailbox.bus import BaseConflict, MailboxBus, promising
 
 CONTROL = "log.body_limit"
 
@@ -187,6 +187,23 @@ class StoresLater(MailboxBus):
                 tx.execute("INSERT OR IGNORE INTO deliveries (reader, n) VALUES (?, ?)", late)
 
 
+@fault("mailbox.log.21", chaos={"points": True, "only": "send to all"})
+class BroadcastsInTwoSteps(MailboxBus):
+    """A broadcast is stored for one reader, and for the others in a transaction of their own."""
+
+    def _readers(self, tx: Any, draft: dict[str, Any]) -> list[str]:
+        readers = super()._readers(tx, draft)
+        return readers if draft["recipient"] is not None else readers[:1]
+
+    def send(self, agent_id: str, body: str, to: str | None = None, **more: Any) -> dict[str, Any]:
+        sent = super().send(agent_id, body, to, **more)
+        if to is None:
+            with self.store.transaction() as tx:
+                for name in super()._readers(tx, {"recipient": None, "sender": agent_id}):
+                    tx.execute("INSERT OR IGNORE INTO deliveries (reader, n) VALUES (?, ?)", (name, sent["n"]))
+        return sent
+
+
 @fault("mailbox.log.23", chaos={"disk_full": True, "only": "send", "levels": (0, 1, 2, 3), "errors": ()})
 class HasNoWordForAFullDisk(MailboxBus):
     """A send on a full disk is refused as if it were a fault of the program."""
@@ -228,6 +245,18 @@ class AcksInTwoSteps(MailboxBus):
         return {}
 
 
+@fault("mailbox.log.24", chaos={"holds": True, "only": "send on a base", "against": "a send on the same base"})
+class LooksAtTheBaseFirst(MailboxBus):
+    """A send looks at its base in one transaction, and is stored in another."""
+
+    def send(self, *args: Any, base: int | None = None, **more: Any) -> dict[str, Any]:
+        if base is not None:
+            with self.store.snapshot() as tx:
+                if base != self._base(tx):
+                    raise BaseConflict("something was sent since")
+        return super().send(*args, **more)
+
+
 @fault("mailbox.log.25", chaos={"power": 60})
 def full_is_normal():
     """synchronous = FULL changes nothing, and no commit is synced."""
@@ -246,3 +275,15 @@ def _changed(**columns: Any) -> Any:
     """A message as its reader sees it, with these columns made another way."""
     shown = module._shown
     return lambda row: {**shown(row), **{name: made(row) for name, made in columns.items()}}
+
+
+@fault("mailbox.log.05", author="public report, openclaw #27939")
+class RemembersKeysInItsMemory(MailboxBus):
+    """Sends again are known by the process that took the first alone: after a restart there are two."""
+
+    def _sent_before(self, tx: Any, draft: dict[str, Any]) -> dict[str, Any] | None:
+        known, key = self.__dict__.setdefault("_keys", set()), (draft["sender"], draft["key"])
+        if draft["key"] is None or key in known:
+            return super()._sent_before(tx, draft)
+        known.add(key)
+        return None

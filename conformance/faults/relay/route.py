@@ -91,8 +91,8 @@ def names_without_a_time():
 @fault("relay.route.09", item="corpus:retries")
 def no_lead_is_final():
     """Without a lead a message fails at once."""
-    rewrite(route.Route._one, "raise Failure(reason", "raise final(reason")
     route.final = lambda reason, *detail: route.Failure(reason, *detail, is_final=reason == "no_lead")
+    rewrite(route.Route._one, "raise Failure(reason", "raise final(reason")
 
 
 @fault("relay.route.15", "relay.route.16", item="corpus:routes")

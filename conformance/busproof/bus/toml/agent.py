@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from busproof.bus.base import Lost, Refused
+from busproof.bus.base import Lost, Refused, patient
 from busproof.bus.toml import cli, http, template
 from busproof.bus.toml.answers import NotThere, Take, as_number, id_text, id_value, search, take, take_all
 from busproof.bus.toml.form import Again, Failure, Form, Operation, Step, Way, program
@@ -99,7 +99,7 @@ class Place:
         if step.tool:
             if tool is None:
                 raise Refused("REFUSED", f"{step.tool}: there is no server in this step", definite=True)
-            return tool(step.tool, template.fill(step.args or {}, values), step.timeout_s)
+            return tool(step.tool, template.fill(step.args or {}, values), patient(step.timeout_s))
         if step.call:
             return http.call(str(template.fill(door.http, values)), step, values)
         argv = self.command(door.cli or [], values)
@@ -116,12 +116,14 @@ class Place:
         """The server that all agents share, started if it is not there."""
         door = self.way.door
         if door.is_shared and (self.guest is None or not self.guest.is_there()):
-            values = {**self.values, "port": "$port"}
+            each = {"agent": "$agent"} if door.per == "name" else {}
+            values = {**self.values, "port": "$port", **each}  # the host fills these in
             plan = Plan(
                 argv=self.command(door.server or door.mcp or [], values),
                 cwd=str(self.home),
                 env=self.environment(values),
                 is_mcp=not door.server,
+                is_each=door.per == "name" and not door.server,
                 ready=door.ready or "",
                 start_s=door.start_s,
                 pause_s=door.pause_s,
@@ -365,9 +367,12 @@ class Agent:
                 return self._server.tool(name, arguments, timeout_s)
             assert self._place.guest is not None
             asked = {"name": name, "arguments": arguments}
-            return value_of(self._place.guest.request("tools/call", asked, timeout_s))
+            return value_of(self._place.guest.request("tools/call", asked, timeout_s, self._name))
         except Refused as error:
             raise (refused_by_rpc(error) if error.rpc != -32000 else error) from error
+        except Lost as error:
+            words = self._server.stderr[-300:] if isinstance(self._server, StdioServer) else ""
+            raise Lost(f"{name}: {error}{words and f'; it wrote: {words}'}") from error
 
 
 def _saved(step: Step, answer: Any) -> dict[str, Any]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
+import tempfile
 from collections.abc import Mapping
-from typing import Any
+from typing import IO, Any
 
-from busproof.bus.base import Lost, Refused
+from busproof.bus.base import Lost, Refused, patient
 from busproof.bus.child import kill_family
 from busproof.bus.toml import template
 from busproof.bus.toml.form import Step
@@ -17,29 +19,36 @@ CRASHED = re.compile(r"Traceback \(most recent call last\)|^panic: |Unhandled|Un
 
 
 def call(argv: list[str], step: Step, values: Mapping[str, Any], env: Mapping[str, str], cwd: str) -> Any:
-    """Run it and return its output. A status other than 0 is a refusal; a signal and a time-out are no answer."""
+    """Run it and return its output. A status other than 0 is a refusal; a signal and a time-out are no answer.
+
+    The output goes to files: a pipe would not end before the last process that the command leaves behind.
+    """
     command = [*template.words(argv, values), *template.words(step.args or [], values)]
     given = None if step.stdin is None else template.fill(step.stdin, values).encode()
     source = subprocess.DEVNULL if given is None else subprocess.PIPE
-    try:
-        process = subprocess.Popen(
-            command, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(env), cwd=cwd
-        )
-    except (ValueError, OSError) as error:  # no command line holds a NUL, half a character, or 128 KiB in a word
-        code = "BODY_TOO_LARGE" if getattr(error, "errno", 0) == 7 else "INVALID_ARGUMENT"
-        raise Refused(code, f"{command[0]}: {error}", definite=True) from error
-    try:
-        out, err = process.communicate(given, timeout=step.timeout_s)
-    except subprocess.TimeoutExpired:
-        kill_family(process.pid)
-        process.communicate()
-        raise Lost(f"{command[0]} did not end in {step.timeout_s:g} s") from None
-    text, words = out.decode(errors="replace"), err.decode(errors="replace")
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            process = subprocess.Popen(command, stdin=source, stdout=out, stderr=err, env=dict(env), cwd=cwd)
+        except (ValueError, OSError) as error:  # no command line holds a NUL, half a character, or 128 KiB in a word
+            code = "BODY_TOO_LARGE" if getattr(error, "errno", 0) == 7 else "INVALID_ARGUMENT"
+            raise Refused(code, f"{command[0]}: {error}", definite=True) from error
+        try:
+            process.communicate(given, timeout=(limit_s := patient(step.timeout_s)))
+        except subprocess.TimeoutExpired:
+            kill_family(process.pid)
+            process.wait()
+            raise Lost(f"{shlex.join(command):.300} did not end in {limit_s:g} s: {_read(err)[-300:]}") from None
+        text, words = _read(out), _read(err)
     if process.returncode < 0:
         raise Lost(f"{command[0]} was ended by signal {-process.returncode}: {words[-300:]}")
     if process.returncode:
         raise refusal(f"{words}{text}".strip()[-600:] or f"exit status {process.returncode}")
     return answer(text, step)
+
+
+def _read(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
 
 
 def refusal(text: str) -> Refused:

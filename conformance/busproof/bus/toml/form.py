@@ -55,7 +55,9 @@ class Door(Part):
     server: list[str] | None = Field(default=None, description="the command of an HTTP server; `$port` is a free port")
     http: str | None = Field(default=None, description="the address of a JSON API, on the loopback")
     mcp_url: str | None = Field(default=None, description="the address of an MCP server (streamable HTTP)")
-    per: Literal["agent", "store"] = Field(default="agent", description="an `mcp` server for each agent, or for all")
+    per: Literal["agent", "store", "name"] = Field(
+        default="agent", description="an `mcp` server for each agent in a process, for all agents, or for each agent"
+    )
     ready: str | None = Field(default=None, description="a path that the HTTP server answers once it is ready")
     start_s: float = Field(default=30, description="how long a server may take to start")
     pause_s: float = Field(default=0, description="a pause after its start, for a server that needs one")
@@ -75,8 +77,8 @@ class Door(Part):
 
     @property
     def is_shared(self) -> bool:
-        """Is there a server for all agents of a store?"""
-        return bool(self.server) or bool(self.mcp and self.per == "store")
+        """Are there servers that the processes of a store share?"""
+        return bool(self.server) or bool(self.mcp and self.per != "agent")
 
 
 class Names(Part):

@@ -3,7 +3,8 @@
 The host is a process that listens on an abstract Unix socket, whose name is taken from the store: only one can have
 it. The host stays in the process group of the adapter that started it, so a kill of that adapter kills the server; the
 others lose their connection, and the next call starts the server again. Requests to an MCP server over stdio go through
-the host, each answered by its id, as many at once as there are agents; an HTTP server is asked directly.
+the host, each answered by its id, as many at once as there are agents; an HTTP server is asked directly. Where an agent
+is one live process, the host has an MCP server for each agent instead, started by the first request of that agent.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Plan:
     cwd: str
     env: dict[str, str]
     is_mcp: bool  # over stdio; else the server listens on a port
+    is_each: bool  # one for each agent, whose name stands for `$agent`
     ready: str
     start_s: float
     pause_s: float
@@ -54,6 +56,7 @@ class Guest:
     """An adapter's connection to the host."""
 
     def __init__(self, plan: Plan) -> None:
+        self._start_s = plan.start_s if plan.is_each else 0.0
         deadline = time.monotonic() + plan.start_s
         host: subprocess.Popen[bytes] | None = None
         while time.monotonic() < deadline:
@@ -81,11 +84,12 @@ class Guest:
         self.port: int = greeting["port"]
         self.note: str = greeting["note"]
 
-    def request(self, method: str, params: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-        """Ask the MCP server behind the host."""
+    def request(self, method: str, params: dict[str, Any], timeout_s: float, agent: str) -> dict[str, Any]:
+        """Ask the MCP server behind the host, as this agent."""
+        asked = {"method": method, "params": params, "timeout_s": timeout_s, "agent": agent}
         try:
-            self._socket.settimeout(timeout_s + 5)
-            self._lines.write(json.dumps({"method": method, "params": params, "timeout_s": timeout_s}) + "\n")
+            self._socket.settimeout(self._start_s + timeout_s + 5)
+            self._lines.write(json.dumps(asked) + "\n")
             self._lines.flush()
             reply = json.loads(self._lines.readline())
         except (OSError, ValueError) as error:
@@ -127,18 +131,44 @@ def _start_host(plan: Plan) -> subprocess.Popen[bytes]:
 # -- the host's process
 
 
+@dataclass(frozen=True)
+class _Mcp:
+    """An MCP server over stdio that has begun its session. `turn`: where it takes one request at a time, its lock."""
+
+    mcp: StdioServer
+    turn: contextlib.AbstractContextManager[Any]
+    note: str = ""
+
+    @classmethod
+    def started(cls, plan: Plan, port: int, agent: str) -> _Mcp:
+        """Start it; raises Lost."""
+        mcp = StdioServer(*_filled(plan, port, agent), plan.cwd)
+        mcp.begin_session(plan.start_s, plan.pause_s)
+        if mcp.takes_two():
+            return cls(mcp, contextlib.nullcontext())
+        return cls(mcp, threading.Lock(), "the server does not take two requests at once: each waits its turn")
+
+
+def _filled(plan: Plan, port: int, agent: str = "") -> tuple[list[str], dict[str, str]]:
+    """Its command and its environment, with what is known only now."""
+
+    def fill(word: str) -> str:
+        return word.replace("$port", str(port)).replace("$agent", agent)
+
+    return [*map(fill, plan.argv)], {name: fill(word) for name, word in plan.env.items()}
+
+
 class Host:
     """The server and its guests."""
 
     def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+        self._plan, self._port = plan, _free_port()
         self._guests: set[socket.socket] = set()
-        self._lock = threading.Lock()
-        self._one_at_a_time: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+        self._lock, self._starting = threading.Lock(), threading.Lock()
         self._came, self._ended = threading.Event(), threading.Event()
         self._greeting = threading.Event()
         self._hello: dict[str, Any] = {}
-        self._mcp: StdioServer | None = None
+        self._servers: dict[str, _Mcp] = {}  # by agent, or one for all
         self._process: subprocess.Popen[bytes] | None = None
 
     def serve(self) -> None:
@@ -156,36 +186,36 @@ class Host:
         self._end()
 
     def _start(self) -> None:
-        plan, port = self._plan, _free_port()
-        argv = [word.replace("$port", str(port)) for word in plan.argv]
-        env = {name: value.replace("$port", str(port)) for name, value in plan.env.items()}
+        plan = self._plan
         try:
-            note = self._start_mcp(argv, env) if plan.is_mcp else self._start_http(argv, env, port)
-            self._hello = {"port": port, "note": note}
+            if not plan.is_mcp:
+                self._start_http()
+            note = self._server("").note if plan.is_mcp and not plan.is_each else ""
+            self._hello = {"port": self._port, "note": note}
         except (DoorError, OSError) as error:
             self._hello = {"error": str(error)}
         self._greeting.set()
 
-    def _start_mcp(self, argv: list[str], env: dict[str, str]) -> str:
-        self._mcp = StdioServer(argv, env, self._plan.cwd)
-        self._mcp.begin_session(self._plan.start_s, self._plan.pause_s)
-        if self._mcp.takes_two():
-            return ""
-        self._one_at_a_time = threading.Lock()
-        return "the server does not take two requests at once: each waits its turn"
+    def _server(self, agent: str) -> _Mcp:
+        """The MCP server of this agent, or of all, started if it does not run."""
+        with self._starting:
+            server = self._servers.get(agent)
+            if server is None or (self._plan.is_each and server.mcp.child.has_ended):
+                server = self._servers[agent] = _Mcp.started(self._plan, self._port, agent)
+        return server
 
-    def _start_http(self, argv: list[str], env: dict[str, str], port: int) -> str:
+    def _start_http(self) -> None:
+        argv, env = _filled(self._plan, self._port)
         with tempfile.TemporaryFile() as words:
             self._process = subprocess.Popen(
                 argv, cwd=self._plan.cwd, env=env, stdin=subprocess.DEVNULL, stdout=words, stderr=words
             )
             try:
-                _wait_for(port, self._plan, self._process)
+                _wait_for(self._port, self._plan, self._process)
             except Lost as error:
                 words.seek(0)
                 raise Lost(f"{error}: {words.read()[-400:].decode(errors='replace')}") from error
         time.sleep(self._plan.pause_s)
-        return ""
 
     def _let_in(self, listening: socket.socket) -> None:
         while True:
@@ -215,20 +245,20 @@ class Host:
         guest.close()
 
     def _answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        assert self._mcp is not None
         try:
-            with self._one_at_a_time:
-                return {"result": self._mcp.request(asked["method"], asked["params"], asked["timeout_s"])}
+            server = self._server(asked["agent"] if self._plan.is_each else "")
+            with server.turn:
+                return {"result": server.mcp.request(asked["method"], asked["params"], asked["timeout_s"])}
         except Refused as error:
             return {"refused": error.message, "definite": error.definite, "rpc": error.rpc}
         except DoorError as error:
-            if self._mcp.child.has_ended:
+            if not self._plan.is_each and server.mcp.child.has_ended:
                 self._ended.set()  # the next call starts another
             return {"lost": str(error)}
 
     def _end(self) -> None:
-        if self._mcp is not None:
-            self._mcp.leave(at_once=False)
+        for server in self._servers.values():
+            server.mcp.leave(at_once=False)
         if self._process is not None:
             self._process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from busproof.bus.base import Lost, Refused
+from busproof.bus.base import Lost, Refused, patient
 from busproof.bus.mcp_client import VERSION, WHO, as_object
 from busproof.bus.toml import template
 from busproof.bus.toml.cli import answer, refusal
@@ -29,7 +29,7 @@ def call(address: str, step: Step, values: Mapping[str, Any]) -> Any:
     else:
         headers["Content-Type"] = "application/json"
         body = json.dumps(arguments).encode()
-    status, _, text = _exchange(address, method, path, body, headers, step.timeout_s)
+    status, _, text = _exchange(address, method, path, body, headers, patient(step.timeout_s))
     _check(status, text)
     return answer(text, step)
 

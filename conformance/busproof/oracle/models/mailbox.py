@@ -226,7 +226,7 @@ class MailboxModel(Model):
             self.least_s = 0 if waiting else wait_ms / 1000
         shown, special = waiting[:limit], "mailbox.cursor.13" if wait_ms else "mailbox.cursor.10" if start else ""
         self.told_of_what_was(agent_id, shown, is_cut=len(waiting) > limit == self.limits.get("page_max"))
-        reply: dict[str, Any] = {"messages": self.inbox(agent_id, shown, start, special, is_sure=is_sure)}
+        reply: dict[str, Any] = {"messages": self.inbox(agent_id, shown, start, special)}
         for entry in shown:
             entry.is_shown = True
         own = self.inboxes[agent_id]
@@ -288,7 +288,7 @@ class MailboxModel(Model):
             entries.sort(key=lambda entry: -self.messages[entry.message].priority)
         return entries
 
-    def inbox(self, agent_id: str, shown: list[Entry], start: int, special: str, *, is_sure: bool) -> Inbox:
+    def inbox(self, agent_id: str, shown: list[Entry], start: int, special: str) -> Inbox:
         """What an answer must hold, and the sentence of everything that it must not hold."""
         own = self.inboxes[agent_id]
         others = {plain(sent.id): ("mailbox.cursor.02",) for sent in self.messages}
@@ -304,10 +304,10 @@ class MailboxModel(Model):
                 row = "mailbox.cursor.10" if place < start else ""
             others[plain(message.id)] = (row,) if row else TOO_MANY
         lost = {plain(self.messages[entry.message].id): self.lost_row(agent_id, entry, special) for entry in own}
-        by_order = "mailbox.cursor.12" if self.has("priority") else "mailbox.cursor.03" if self.has("arrival") else ""
-        order = by_order if is_sure and by_order else "mailbox.cursor.01"
         self.row("mailbox.cursor.01", "mailbox.log.04")
-        return Inbox([self.shown(entry) for entry in shown], self.lanes(shown, is_sure=is_sure), others, lost, order)
+        each = [self.messages[entry.message] for entry in shown]
+        lanes = [(message.priority if self.has("priority") else 0, message.sender) for message in each]
+        return Inbox([self.shown(entry) for entry in shown], lanes, others, lost, self.has("arrival"))
 
     def lost_row(self, reader: str, entry: Entry, special: str) -> tuple[str, ...]:
         """The sentence that is broken where this entry is missing; `special`: of this kind of receive."""
@@ -323,11 +323,6 @@ class MailboxModel(Model):
         if entry.is_late:
             return ("mailbox.log.09",)
         return ("mailbox.log.08", "mailbox.log.01") if message.content["to"] is None else ("mailbox.log.01",)
-
-    def lanes(self, shown: list[Entry], *, is_sure: bool) -> list[tuple[Any, ...]]:
-        """For each entry its lane: two of one lane come in the order of the list."""
-        each = [self.messages[entry.message] for entry in shown]
-        return [() if is_sure else (m.priority if self.has("priority") else 0, m.sender) for m in each]
 
     def shown(self, entry: Entry) -> dict[str, Any]:
         """A message as its reader sees it."""
@@ -359,7 +354,7 @@ class MailboxModel(Model):
             self.row("mailbox.cursor.05")
         shown = [self.shown(entry) for entry in left]
         lost = {plain(self.messages[entry.message].id): ("mailbox.cursor.06",) for entry in own if entry.was_named}
-        return {"messages": Inbox(shown, [(number,) for number in range(len(left))], others, lost, "mailbox.cursor.08")}
+        return {"messages": Inbox(shown, [(0, f"{number}") for number in range(len(left))], others, lost)}
 
     def ack(self, agent_id: str, ids: list[str]) -> dict[str, Any]:
         """These are done, for this agent alone."""

@@ -89,15 +89,16 @@ class Job:
 class Inbox(Part):
     """The messages of an answer: all that must be there, each once, and nothing else.
 
-    `lanes` has a lane for each: those of one lane stand in this order. `others` and `lost` are the sentences that are
-    broken where a message is there that must not be, and where one is missing, by id.
+    `lanes` has the priority and the sender of each: those of one priority and one sender stand in this order, with
+    `arrival` those of one priority. `others` and `lost` are the sentences that are broken where a message is there that
+    must not be, and where one is missing, by id.
     """
 
     value: list[dict[str, Any]]
-    lanes: list[tuple[Any, ...]]
+    lanes: list[tuple[int, str]]
     others: Mapping[Any, tuple[str, ...]]
     lost: Mapping[Any, tuple[str, ...]]
-    order: str
+    arrival: bool = False
 
     def differs(self, actual: Any, path: str, rows: tuple[str, ...]) -> Difference | None:
         """A wrong message first, then a missing one, then the order, then what each says."""
@@ -133,14 +134,21 @@ class Inbox(Part):
         return known if known is not None or place >= len(seen) else seen[place]
 
     def _in_order(self, actual: Any, seen: list[str], wanted: dict[Any, int], path: str) -> Difference | None:
-        last: dict[tuple[Any, ...], int] = {}
         for at, id_ in enumerate(seen):
-            lane = self.lanes[wanted[id_]]
-            if wanted[id_] < last.get(lane, -1) or (len(lane) > 1 and any(lane[0] > other[0] for other in last)):
-                before = as_json(self.value[max(last.values())])
-                return Difference(f"{path}[{at}]", f"it before {before:.200}", "behind that", (self.order,))
-            last[lane] = wanted[id_]
+            later = [place for place in (wanted[other] for other in seen[:at]) if place > wanted[id_]]
+            broken = {row: place for place in later if (row := self._order(wanted[id_], place))}
+            if broken:
+                row = min(broken)
+                before = as_json(self.value[broken[row]])
+                return Difference(f"{path}[{at}]", f"it before {before:.200}", "behind that", (row,))
         return None
+
+    def _order(self, place: int, later: int) -> str:
+        """The sentence that has one of these messages before the other; none may have."""
+        (priority, sender), (others_priority, other) = self.lanes[place], self.lanes[later]
+        if priority != others_priority:
+            return "mailbox.cursor.12"
+        return "mailbox.cursor.01" if sender == other else "mailbox.cursor.03" if self.arrival else ""
 
     def _whole(self, actual: Any, wanted: dict[Any, int], path: str, rows: tuple[str, ...]) -> Difference | None:
         each = (differs(self.value[wanted[row["id"]]], row, f"{path}[{at}]", rows) for at, row in enumerate(actual))
@@ -154,8 +162,7 @@ class Inbox(Part):
                     yield from held(expected, row)
         if actual:
             yield from ("mailbox.log.01", "mailbox.cursor.02")
-        if len(actual) > 1 and self.order:
-            yield self.order
+        yield from {row for place in range(1, len(actual)) if (row := self._order(place - 1, place))}
 
     def __repr__(self) -> str:
         return as_json(self.value)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from busproof import evidence
-from busproof.run.runner import WORST_FIRST, RowResult
+from busproof.run.result import WORST_FIRST, RowResult
 
 EXIT_CODES = {"valid": 0, "invalid": 1, "unknown": 2}
 
@@ -39,10 +39,7 @@ class Report:
 
 def summary(header: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Counts, verdict and exit code, from the header and the rows alone."""
-    by_row: dict[str, str] = {}
-    for row in rows:
-        before = by_row.get(row["requirement"], "not-applicable")
-        by_row[row["requirement"]] = min(before, row["outcome"], key=WORST_FIRST.index)
+    by_row = worst_by_row(rows)
     known = set(header.get("known", []))
     failed = {requirement for requirement, outcome in by_row.items() if outcome == "fail"}
     unsure = {r for r, outcome in by_row.items() if outcome in ("could-not-run", "inconclusive")}
@@ -63,10 +60,20 @@ def summary(header: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any
     }
 
 
+def worst_by_row(rows: list[dict[str, Any]]) -> dict[str, str]:
+    """Each row's worst outcome: a row counts once, on whatever fleets it was played."""
+    by_row: dict[str, str] = {}
+    for row in rows:
+        before = by_row.get(row["requirement"], WORST_FIRST[-1])
+        by_row[row["requirement"]] = min(before, row["outcome"], key=WORST_FIRST.index)
+    return by_row
+
+
 def write(path: Path, header: dict[str, Any], results: list[RowResult]) -> Report:
     """Write the report and return it."""
     head = {"type": "header", **header}
-    rows = [{"type": "row", **result.model_dump(exclude={"left_out", "calls", "not_played"})} for result in results]
+    of_the_corpus = {"left_out", "calls", "not_played", "undecided"}
+    rows = [{"type": "row", **result.model_dump(exclude=of_the_corpus)} for result in results]
     lines = [json.dumps(line, ensure_ascii=True) for line in [head, *rows]]
     foot = {"type": "footer", **summary(head, rows), "sha256": _hash(lines)}
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from busproof.contract.catalogue import catalogue
 from busproof.pages.report.lines import Report
-from busproof.run.runner import WORST_FIRST
+from busproof.run.result import WORST_FIRST
 
 
 def page(report: Report) -> str:

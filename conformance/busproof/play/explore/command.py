@@ -147,7 +147,7 @@ def _search(fleet: Fleet, specification: Specification, args: argparse.Namespace
     same = "every other answer" if others else "every answer"
     print(f"{calls:,} calls in {programs:,} programs, {calls / spent_s:,.0f} calls/s: {same} is the model's")
     if undecided:
-        print(f"Not judged: {undecided:,} races that may have gone in more than {ORDERS_MAX} orders")
+        print(f"Not judged: {undecided:,} races: more than {ORDERS_MAX} orders, or one in which a call is not asked")
     more = " --retold" if args.retold else ""
     print(f"More of it: busproof explore {_again(args)}{more} --minutes 10 --seed {args.seed + programs}")
     return 0

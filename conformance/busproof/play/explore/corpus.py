@@ -163,6 +163,7 @@ class Replay:
     calls: int = 0
     left_out: Counter[str] = field(default_factory=Counter)  # calls that were not sent, by method
     not_played: int = 0  # scripts, as enough had broken
+    undecided: int = 0  # races that could not be judged
     is_cut: bool = False  # the user's time was over
 
 
@@ -191,6 +192,7 @@ def replay(
         tally.learnt |= dict.fromkeys(program.learnt, (name, program))
         tally.calls += program.seen.calls
         tally.left_out += program.seen.left_out
+        tally.undecided += program.seen.undecided
         tally.rows.update(program.seen.rows)
         if program.mismatch is not None:
             tally.broken[name] = program
@@ -228,7 +230,7 @@ def _revised(fleet: Fleet, specification: Specification, program: Program, steps
         learnt |= dict.fromkeys(once_more.learnt, (script, once_more))  # perhaps the same choice
         return again
     del tally.dialects[name]
-    excused.mismatch = excused.learnt.pop(name)
+    excused.mismatch = excused.learnt.pop(name).belied_by(program.mismatch, specification.model.ISOLATED)
     tally.broken[script] = excused
     return again if is_farther else program
 

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from busproof.oracle.models.spec import Difference, Model
+from busproof.oracle.models.spec import Difference, DoesNotApply, Model
 from busproof.play.explore.orders import Called, Schedules, after, copy_of, distinct
 
 History = list[tuple[list[Called], Schedules]]
@@ -38,13 +38,24 @@ def tried(make: Make, history: History, dialects: dict[str, str]) -> Trial:
     """The history, held against a model that makes these choices."""
     trial = Trial(dialects, [make(dialects)])
     for calls, schedules in history:
-        states, (_, difference) = after(trial.states, calls, schedules, trial.consulted)
+        states, difference = _after(trial.states, calls, schedules, trial.consulted)
         trial.states = distinct(states)
         if not states:
             trial.difference = difference
             return trial
         trial.reached += 1
     return trial
+
+
+def _after(
+    states: list[Model], calls: list[Called], schedules: Schedules, consulted: dict[str, tuple[str, ...]] | None = None
+) -> tuple[list[Model], Difference]:
+    """The states, and the difference if there are none. A call that another choice would not ask explains nothing."""
+    try:
+        states, (_, difference) = after(states, calls, schedules, consulted)
+    except DoesNotApply as error:
+        return [], Difference("reply", "a call of what the bus declares", str(error))
+    return states, difference
 
 
 def explained(make: Make, history: History, known: dict[str, str], learnt: dict[str, str]) -> Trial | None:
@@ -83,7 +94,7 @@ def of_two_minds(make: Make, history: History, dialects: dict[str, str], since: 
             for state in states:
                 state.dialects = {**dialects, name: option} if option else _without(dialects, name)
             for calls, schedules in history[since:]:
-                states, _ = after(states, calls, schedules)
+                states, _ = _after(states, calls, schedules)
             if states:
                 return name
     return ""

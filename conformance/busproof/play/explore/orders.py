@@ -5,7 +5,6 @@ If two orders fit, both states stay possible until something decides.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 import pickle
@@ -67,6 +66,9 @@ def after(
     """The states in which these calls, in the air at once, ended as they did; and the trial, if there are none.
 
     `consulted` gathers the choices that were asked for, in the models that fit and in the others.
+
+    Raises:
+        DoesNotApply: in some order that fits until then a call is not asked. Nobody knows whether that was the order.
     """
     tried: tuple[list[str], Difference] = ([], Difference("reply", "?", "?"))
     fitting: list[Model] = []
@@ -139,12 +141,15 @@ def parts_of(state: Model, called: Called) -> int:
 
 def each_alone(states: list[Model], calls: list[Called], schedules: Schedules) -> bool:
     """Is each answer right in some order, though no order makes all of them right? Then calls did not stay apart."""
+
+    def is_right(state: Model, schedule: tuple[int, ...], number: int) -> bool:
+        try:
+            return played(copy_of(state), calls, schedule, {number})[1] is None
+        except DoesNotApply:
+            return False
+
     return all(
-        any(
-            played(copy_of(state), calls, schedule, {number})[1] is None
-            for state in states
-            for schedule in schedules or _schedules(state, calls)
-        )
+        any(is_right(state, schedule, number) for state in states for schedule in schedules or _schedules(state, calls))
         for number in range(len(calls))
     )
 
@@ -153,7 +158,8 @@ def played(
     model: Model, calls: list[Called], schedule: tuple[int, ...], of: Container[int] = range(sys.maxsize)
 ) -> tuple[dict[int, Answer], Difference | None, int]:
     """Run the calls' parts in this order, the rest of them in turn; compare each answer (or some) with the one that was
-    seen. Also the number of places of the order that this took."""
+    seen. Also the number of places of the order that this took. Raises DoesNotApply at a call that is not asked there.
+    """
     running = {number: model.steps(c.step, c.at, c.method, c.params, c.now_ms) for number, c in enumerate(calls)}
     expected: dict[int, Answer] = {}
     for place, number in enumerate(itertools.chain(schedule, itertools.cycle(range(len(calls)))), start=1):
@@ -161,18 +167,14 @@ def played(
             break
         if number in expected:
             continue
-        with contextlib.suppress(StopIteration):
-            try:
-                answer = next(running[number])
-            except DoesNotApply as error:  # under another choice, or in another state, than the call was judged fit in
-                return expected, Difference("reply", "a call of what the bus declares", str(error)), place
-            if answer is None:
-                continue
-            expected[number] = answer
-            difference = answer.differs(calls[number].seen) or _too_soon(answer, calls[number])
-            if difference is not None and number in of:
-                return expected, difference, place
-            model.last_rows = answer.held(calls[number].seen)
+        answer = next(running[number])
+        if answer is None:
+            continue
+        expected[number] = answer
+        difference = answer.differs(calls[number].seen) or _too_soon(answer, calls[number])
+        if difference is not None and number in of:
+            return expected, difference, place
+        model.last_rows = answer.held(calls[number].seen)
     return expected, None, place
 
 

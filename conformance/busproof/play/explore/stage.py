@@ -28,7 +28,7 @@ from busproof.bus.scratch import scratch
 from busproof.contract import CONTRACTS, PARSE_ERROR
 from busproof.contract.catalogue import catalogue
 from busproof.contract.common import T0_MS
-from busproof.oracle.models.spec import Difference, DoesNotApply, Model, Moment, Refusal
+from busproof.oracle.models.spec import Difference, DoesNotApply, Model, Moment, Refusal, Undecided
 from busproof.play.explore.dialect import explained, of_two_minds, tried
 from busproof.play.explore.orders import (
     Called,
@@ -116,6 +116,7 @@ class Mismatch(Exception):
         self.step, self.called, self.difference, self.expected = step, called, difference, expected
         self.state = ""  # in words
         self.contradicts = ""  # a choice that another script showed, and this one's answers contradict
+        self.breaks_a_choice = False  # the sentence of one: it is no other choice
 
     @property
     def is_of_a_race(self) -> bool:
@@ -147,6 +148,15 @@ class Mismatch(Exception):
         forms = f"{_form(differs.path)}: {_form(differs.expected)}, not {_form(differs.actual)}"
         return f"{' '.join(sorted(called.method for called in self.called))} {forms}"
 
+    def belied_by(self, other: Mismatch, isolated: Container[str]) -> Mismatch:
+        """This one, which a choice had explained until the other. If that only breaks the choice's sentence in another
+        way, a race of this one shows nothing but the sentence broken: in turn its calls would have ended alike.
+        """
+        if other.breaks_a_choice:
+            rows = tuple(row for row in self.rows if row not in isolated)
+            self.difference = replace(self.difference, rows=rows)
+        return self
+
     def told(self) -> str:
         """The end of a call without an answer; where they differ; then both answers, for a reader."""
         lost = [c.seen.message for c in self.called if isinstance(c.seen, Refusal) and c.seen.code == LOST]
@@ -167,7 +177,7 @@ class Seen:
 
     calls: int = 0
     left_out: Counter[str] = field(default_factory=Counter)  # calls that were not sent, by method
-    undecided: int = 0  # races with more orders than can be tried
+    undecided: int = 0  # races with more orders than can be tried, or with one in which a call is not asked
     pairs: set[tuple[str, ...]] = field(default_factory=set)
     meetings: set[tuple[str, ...]] = field(default_factory=set)  # method and outcome, and two conditions that held
     recalls: set[tuple[str, ...]] = field(default_factory=set)  # a call, another's that changed it, the call again
@@ -409,15 +419,15 @@ class Stage:
         called = Called(step.name, step.at, step.method, params, self._time())
         if self.is_measured and step.at != "hand":
             called.held = tuple(sorted({*self.specification.conditions(self.model, called)}))
-        return called if self._declares_all or self._applies(called) else None
+        return called if self._declares_all or all(self._applies(called, state) for state in self.states) else None
 
     def _time(self) -> int:
         """The time of a call that is made now: the script's, or the machine's where the bus has no other."""
         return self.now_ms if self._has_clock else _machine_ms()
 
-    def _applies(self, called: Called) -> bool:
+    def _applies(self, called: Called, state: Model) -> bool:
         """Does the bus declare the features of this call, and does it not wait in vain for a call that was left out?"""
-        trial = copy_of(self.model)
+        trial = copy_of(state)
         try:
             answer = trial.call(called.step, called.at, called.method, called.params, called.now_ms)
         except DoesNotApply:
@@ -505,7 +515,11 @@ class Stage:
     def _judge(self, step: Step, calls: list[Called], schedules: Schedules = ()) -> None:
         since = len(self.history)
         self.history.append((calls, schedules))
-        states, tried = after(self.states, calls, schedules)
+        try:
+            states, tried = after(self.states, calls, schedules)
+        except DoesNotApply as error:
+            self.seen.undecided += 1
+            raise Undecided from error
         if not states:
             expected, difference = tried
             is_isolation = len(calls) > 1 and each_alone(self.states, calls, schedules)
@@ -602,10 +616,12 @@ class Stage:
         trial = explained(self._new_model, self.history, known, learnt)
         if trial is None:
             name = self._doubted(known, learnt) or of_two_minds(self._new_model, self.history, self.dialects, since)
-            name = name or self._belied(mismatch)
+            if not name:
+                name = self._belied(mismatch)
+                mismatch.breaks_a_choice = name != ""
             if name in self.learnt:
                 del self.dialects[name]
-                raise self.learnt.pop(name)
+                raise self.learnt.pop(name).belied_by(mismatch, self.model.ISOLATED)
             mismatch.contradicts = name
             raise mismatch
         for name in learnt.keys() - trial.dialects.keys():
