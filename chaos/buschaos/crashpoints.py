@@ -5,6 +5,9 @@ was not there. It must find the state before or the state after the operation, o
 answered. The same call again must succeed and reach the state after, and new calls must work. At the end the store must
 be whole. A seeded sample of the points is killed for real, with the same result.
 
+Most of these are asked to end, by a signal or the end of their input: they may finish the call, and do no more. After
+one point the next process dies in its recovery, too, and a third one must complete that.
+
 With `errors`, a real process gets an error at each change, once or until its call is over, and its answer must be true.
 With `shorts`, a write at each place takes a part of its bytes and says so; the next one finds room, or none. With
 `others`, other users of the same files work on them at each place, while the process stands there. An operation that
@@ -18,6 +21,7 @@ import itertools
 import os
 import random
 import re
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -28,9 +32,9 @@ from buschaos.bus import RunFailed
 from buschaos.inspector import Inspector
 from buschaos.limits import LEAST_S, Time
 from buschaos.nemeses import bpf
-from buschaos.nemeses.syscalls import ANSWER, Change, Continue, Fail, Kill, Others, Short, Watch
+from buschaos.nemeses.syscalls import ANSWER, Change, Continue, End, Fail, Kill, Others, Short, Watch
 from buschaos.operations import Operation, applicable
-from buschaos.points import AFTER_THE_ANSWER, READS, SYNCS, Point, may_fail, why_impossible
+from buschaos.points import AFTER_THE_ANSWER, ENDS, READS, SYNCS, Point, may_fail, why_impossible
 from buschaos.snapshots import Shot, shots
 from buschaos.stage import Ground, Outcome, Rehearsal, Stage, Victims
 from buschaos.state import Problem
@@ -45,6 +49,9 @@ Kind = tuple[object, ...]  # a fault and its place: if time is short, each kind 
 FEW, FEW_ERRORS = 3, 2  # points of an operation, in a sample; half as many of slow starters
 OPERATIONS_FEW = 6  # of slow starters, in a sample
 REAL_KILLS = 1  # of each operation's points, for readers to whom snapshots are not proof enough
+RECOVERIES = 1  # of each operation, in which a second process dies, and
+RECOVERIES_OF_MANY_STEPS = 4  # where the next to come finishes what was begun
+DEATHS_OF_A_RECOVERY = 8
 AGAIN_OF_SLOW_STARTERS = 4  # points of an operation at which the call is made again; all are looked at
 
 
@@ -178,7 +185,7 @@ class CrashPoints:
             kind = str(point).partition(":")[2], kinds.get(point.ordinal)
             return kind, lambda: self._real(ground, operation, point, rehearsal, work)
 
-        if self._only is not None:
+        if self._only is not None and not self._only.then:
             yield real(self._only)
             return
         if operation.first is None:
@@ -194,13 +201,28 @@ class CrashPoints:
         if not self._kills or not is_whole:
             return
         left = list(shots(rehearsal.base, rehearsal.changes, self._torn))
+        dying_again = partial(self._dies_again, ground, operation, rehearsal=rehearsal, work=work)
+        if self._only is not None:
+            yield from (((), partial(dying_again, shot)) for shot in left if replace(self._only, then=0) == shot.point)
+            return
         # Nobody works on a file that is half made: where one is made, no place may be left to luck.
         is_drawn = self._subject.is_slow_to_start and not operation.empty_store
         again = self._drawn(operation, left, AGAIN_OF_SLOW_STARTERS if is_drawn else None)
         for shot in left:
             look = partial(self._look_at, ground, operation, shot, rehearsal, work, again=shot in again)
             yield (type(shot.point.verdict).__name__, shot.is_answered, kinds.get(shot.point.ordinal)), look
-        yield from (real(shot.point) for shot in self._drawn(operation, left, self._real_kills))
+        deaths = self._drawn(operation, left, self._real_kills)
+        yield from (real(self._as_it_ends(operation, shot.point)) for shot in deaths)
+        unanswered = [shot for shot in left if not shot.is_answered and isinstance(shot.point.verdict, Kill)][1:]
+        recoveries = RECOVERIES if self._subject.catch_up is None else RECOVERIES_OF_MANY_STEPS
+        for shot in self._drawn(operation, unanswered, recoveries if self._real_kills else 0):
+            yield ("again", kinds.get(shot.point.ordinal)), partial(dying_again, shot)
+
+    def _as_it_ends(self, operation: Operation, point: Point) -> Point:
+        """A death at this place: some processes are not killed, but asked to end, most of them by SIGTERM."""
+        dice = random.Random(f"{self._seed} {operation.name} ends")
+        verdict = dice.choice((point.verdict, *(End(number) for number in ENDS.values()), End(signal.SIGTERM)))
+        return point if verdict == point.verdict else Point(point.ordinal, verdict)
 
     def _drawn(self, operation: Operation, left: list[Shot], count: int | None) -> list[Shot]:
         """Draw `count` of them, the same for the same seed."""
@@ -232,6 +254,27 @@ class CrashPoints:
             problems = stage.judge(outcome, rehearsal, again=again) or self._judge(stage.events())
             return self._result(stage, operation, shot.point, shot.struck, problems)
 
+    def _dies_again(
+        self, ground: Ground, operation: Operation, shot: Shot, *, rehearsal: Rehearsal, work: Path
+    ) -> PointResult:
+        """The next process dies in its recovery, at all or at some of its changes; a third one must complete that."""
+        with contextlib.closing(Stage(ground, operation, work / f"point-{next(self._numbers)}", shot.image)) as stage:
+            base, changes = stage.recovery()
+        seconds = [second for second in shots(base, changes, lambda _: set()) if second.struck is not None]
+        if self._only is None:
+            seconds = random.Random(f"{self._seed} {operation.name} again").sample(
+                seconds, min(len(seconds), DEATHS_OF_A_RECOVERY)
+            )
+        result = PointResult(shot.point, "", [], is_struck=bool(seconds))
+        for second in seconds:
+            point = replace(shot.point, then=second.point.ordinal)
+            if self._only in (None, point):
+                dead = replace(shot, point=point, image=second.image)
+                result = self._look_at(ground, operation, dead, rehearsal, work, again=True)
+            if result.problems:
+                break
+        return result
+
     def _real(
         self, ground: Ground, operation: Operation, point: Point, rehearsal: Rehearsal, work: Path
     ) -> PointResult:
@@ -240,7 +283,10 @@ class CrashPoints:
         with contextlib.closing(Stage(ground, operation, work / f"point-{next(self._numbers)}")) as stage:
             played = replace(point, verdict=Others(stage.others)) if isinstance(point.verdict, Others) else point
             outcome = stage.play(
-                played.decide_call(), kill_after_answer=point.ordinal == AFTER_THE_ANSWER, records=is_error
+                played.decide_call(),
+                kill_after_answer=point.ordinal == AFTER_THE_ANSWER,
+                end=point.verdict if isinstance(point.verdict, End) else None,
+                records=is_error,
             )
             struck = outcome.watch.struck
             if isinstance(point.verdict, Others) and not stage.has_company:

@@ -110,7 +110,7 @@ class Damage:
     def _closed(self) -> Image:
         """The store once somebody has opened and closed it."""
         folder = self._work / f"damage-closed-{self._number}"
-        shutil.copytree(self._ground.template, folder, symlinks=True)
+        image.copy(self._ground.template, folder)
         door = self._ground.fleet.door(0, folder, {})
         if door.serves_many:
             door.call("close", {})
@@ -173,7 +173,7 @@ class Damage:
         folder = self._work / f"damage-{self._number}"
         folder.mkdir()
         store = folder / "store"
-        shutil.copytree(self._ground.template, store, symlinks=True)
+        image.copy(self._ground.template, store)
         with contextlib.closing(
             Recorder(folder / "h.jsonl", run="damage", system=self._ground.fleet.system)
         ) as recorder:
@@ -255,7 +255,7 @@ class Damage:
 
     def _keep(self, folder: Path, why: str) -> None:
         kept = self._out / str(self._number)
-        shutil.copytree(folder, kept, symlinks=True)
+        image.copy(folder, kept)
         self.problems.append((why, kept / "h.jsonl"))
 
     def _come(self, store: Path, recorder: Recorder, number: int, *, is_watched: bool = False) -> Session:
@@ -330,7 +330,7 @@ def _restore_the_folder(path: Path) -> Callable[[], None]:
     """Put a copy in the place of its folder, of the same age: a look at the folder's time alone sees no difference."""
     folder = path.parent
     copy, away = folder.with_name(folder.name + ".copy"), folder.with_name(folder.name + ".away")
-    shutil.copytree(folder, copy, symlinks=True)
+    image.copy(folder, copy)
 
     def put() -> None:
         folder.rename(away)

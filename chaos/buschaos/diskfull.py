@@ -33,6 +33,7 @@ from buschaos.operations import WHEN_MS, Operation, applicable, tell_time
 from buschaos.points import Left
 from buschaos.state import Evidence, Problem, short
 from buschaos.subjects import SUBJECTS
+from buschaos.tape import image
 from busproof.bus.base import DoorError, Lost, Refused
 from busproof.bus.fleet import BusSpecError, Fleet
 from busproof.bus.session import Session
@@ -152,7 +153,7 @@ class _FullDisk:
         """Is what was stored in the folder? If none of it is in a copy, though it is in the store, it is elsewhere."""
         stored = {promise.id for promise in self._subject.truth.promises(read(self._work / "prepared.jsonl"))}
         copied = self._small / "copied"
-        shutil.copytree(self._template, copied, symlinks=True)
+        image.copy(self._template, copied)
         try:
             if stored and not stored & self._ids(copied) and stored & self._ids(self._template):
                 raise NotInItsFolderError("a copy of the store's folder holds nothing of what the bus had stored")
@@ -173,7 +174,7 @@ class _FullDisk:
     def play(self, level: Level) -> None:
         """Fill, call, make room, look, call again, look."""
         store = self._small / level.name
-        shutil.copytree(self._template, store, symlinks=True)
+        image.copy(self._template, store)
         part = self._work / "level.jsonl"
         session: Session | None = None
         try:
@@ -348,7 +349,7 @@ class _FullDisk:
     def _keep(self, level: Level, store: Path) -> None:
         kept = self._out / "disk" / level.name
         shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(store, kept / "store", symlinks=True)
+        image.copy(store, kept / "store")
         whole = self._work / "level-whole.jsonl"
         if whole.exists():
             shutil.copy(whole, kept / "history.jsonl")

@@ -33,6 +33,7 @@ from buschaos.points import Place
 from buschaos.stage import SESSION_METHODS, Ground, Victims
 from buschaos.state import Evidence, Problem, difference
 from buschaos.subjects.base import PeerCall
+from buschaos.tape import image
 from busproof.bus.base import Door, DoorError, Refused
 from busproof.bus.session import Session
 from busproof.contract.history import Event, Recorder, merged, read, write
@@ -69,7 +70,7 @@ class Duet:
         self.folder = folder
         folder.mkdir()
         self._store = folder / "store"
-        shutil.copytree(ground.template, self._store, symlinks=True)
+        image.copy(ground.template, self._store)
         # The run has the name of the preparation: they are one history, and a token must rise over both.
         self._recorder = Recorder(folder / "duet.jsonl", run="points", system=ground.fleet.system)
         self.changes: list[Change] = []  # of the victim
@@ -355,7 +356,7 @@ class Duet:
             self._recorder.close()
         write(self.events(), self.folder / "history.jsonl")
         shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(self.folder, kept, symlinks=True)
+        image.copy(self.folder, kept)
         (kept / "point.txt").write_text(title + "\n", encoding="utf-8")
         return kept
 

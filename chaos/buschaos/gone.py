@@ -34,6 +34,7 @@ from buschaos.operations import Prepared
 from buschaos.stage import Victims
 from buschaos.state import Problem, short
 from buschaos.subjects import SUBJECTS
+from buschaos.tape import image
 from busproof.bus.asleep import come_to_rest
 from busproof.bus.base import Lost
 from busproof.bus.fleet import Fleet
@@ -189,7 +190,7 @@ class _Point:
         self._system, self._case, self._prepared = system, case, prepared
         self._consumer, self._enter = subject.consumer, subject.enter
         self._folder, self._store = folder, folder / "store"
-        shutil.copytree(folder.parent / "prepared", self._store, symlinks=True)
+        image.copy(folder.parent / "prepared", self._store)
         self._recorder = Recorder(folder / "history.jsonl", run="gone", system=system)
         door = victims.take()
         assert isinstance(door, McpDoor)
@@ -345,7 +346,7 @@ class _Point:
     def keep(self, kept: Path) -> Path:
         """Save store and history as evidence."""
         shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(self._folder, kept, symlinks=True)
+        image.copy(self._folder, kept)
         return kept
 
     def close(self) -> None:

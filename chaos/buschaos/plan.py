@@ -26,20 +26,27 @@ CALLS_MIN = 24  # for each agent
 AFTER_MS, DOWN_MS = 1_000, 400  # at most, of a server: a round takes seconds, a client's patience is longer
 
 DeathKind = Literal["moment", "acknowledged", "syscall", "torn"]
+End = Literal["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "end of input"]
+# The share of each end. A session that is asked to end may still finish its call; it does no more than that.
+_ENDS: dict[DeathKind, dict[End, int]] = {
+    "moment": {"SIGKILL": 60, "SIGTERM": 20, "SIGINT": 10, "SIGHUP": 10},
+    "acknowledged": {"SIGKILL": 20, "SIGTERM": 35, "SIGINT": 15, "SIGHUP": 15, "end of input": 15},
+}
 
 
 @dataclass(frozen=True)
 class Death:
     """How a session ends.
 
-    moment        SIGKILL `at` times the usual duration of the call after it was sent
-    acknowledged  SIGKILL when the answer has come
+    moment        its `end`, `at` times the usual duration of the call after it was sent
+    acknowledged  its `end` when the answer has come
     syscall       SIGKILL before a change of a file: the one at `at` times the usual number of them in such a call
     torn          the same, in the middle of a write
     """
 
     kind: DeathKind
     at: float
+    end: End = "SIGKILL"
 
 
 @dataclass(frozen=True)
@@ -108,7 +115,7 @@ def draw(
     roles = [role for role in all_roles if role.needs <= has and role.lacks.isdisjoint(has)]
     longest = kills // max(len(roles), 1) * calls_per_kill
     round_count = max(3, min(25, kills // 20), longest // CALLS_OF_ROUND_MAX)
-    agents = []
+    agents, ends = [], random.Random(f"busproof chaos ends {seed}")
     for number, role in enumerate(roles):
         deaths = kills // len(roles) + (number < kills % len(roles))
         of_role = sum(other.name == role.name for other in roles[:number])
@@ -116,7 +123,7 @@ def draw(
         count = max(CALLS_MIN, deaths * calls_per_kill)
         calls = [*role.first, *(role.draw(dice, f"{name}.{number}.{n}", has) for n in range(count - len(role.first)))]
         for index in dice.sample(range(count), deaths):
-            calls[index] = replace(calls[index], death=_death(dice, supervised))
+            calls[index] = replace(calls[index], death=_asked(ends, _death(dice, supervised)))
         first, *others = _in_rounds(calls, round_count)
         agents.append(AgentPlan(name, role.name, (tuple(map(role.in_first_round, first)), *others)))
     return Plan(seed, kills, tuple(_some_clocks_wrong(agents, seed)))
@@ -147,6 +154,13 @@ def _death(dice: random.Random, supervised: bool) -> Death:
     kinds: tuple[DeathKind, ...] = ("moment", "acknowledged", "syscall", "torn")
     (kind,) = dice.choices(kinds, (45, 10, 30, 15) if supervised else (80, 20, 0, 0))
     return Death(kind, round(dice.uniform(0, 1.1), 3))
+
+
+def _asked(dice: random.Random, death: Death) -> Death:
+    """The same death, of which the session may be told beforehand."""
+    shares = _ENDS.get(death.kind, {"SIGKILL": 1})
+    (end,) = dice.choices(list(shares), list(shares.values()))
+    return replace(death, end=end)
 
 
 def _in_rounds(calls: list[Call], count: int) -> tuple[tuple[Call, ...], ...]:

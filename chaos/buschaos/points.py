@@ -9,27 +9,47 @@ from __future__ import annotations
 
 import errno
 import re
+import signal
 from dataclasses import dataclass, replace
 from typing import cast, get_args
 
 from buschaos.nemeses import bpf
-from buschaos.nemeses.syscalls import ANSWER, PIPE, Change, Continue, Decide, Fail, Kill, Others, Short, Torn, Verdict
+from buschaos.nemeses.syscalls import (
+    ANSWER,
+    PIPE,
+    Change,
+    Continue,
+    Decide,
+    End,
+    Fail,
+    Kill,
+    Others,
+    Short,
+    Torn,
+    Verdict,
+)
 from buschaos.tape.cuts import Cut, How, Model
 
 AFTER_THE_ANSWER = 0
 EXAMPLES = (
     "7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky, 7:short:512, 7:short:512:sticky, 7:hold, 7:hold:5, 7:hold:then:12, "
-    "7:others, 7:pages, 7:pages:after, 2:descriptors, 256:KiB, 43:cut:ext4:4096:24:without:3"
+    "7:others, 7:SIGTERM, 7:SIGINT, 7:SIGHUP, 7:EOF, 7:kill:then:2, 7:pages, 7:pages:after, 2:descriptors, 256:KiB, "
+    "43:cut:ext4:4096:24:without:3"
 )
+ENDS = {"EOF": None, **{number.name: number for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}}
 
 
 @dataclass(frozen=True)
 class Point:
-    """Place and fault. `is_sticky`: the error stays until the call is over; after a short write the disk is full."""
+    """Place and fault. `is_sticky`: the error stays until the call is over; after a short write the disk is full.
+
+    `then`: the place in the recovery by the next process at which that is killed, too; 0: nowhere.
+    """
 
     ordinal: int
     verdict: Verdict
     is_sticky: bool = False
+    then: int = 0
 
     def decide(self, change: Change) -> Verdict:
         """The verdict on a change. A tear needs a write that is longer; if the write is not, it is a kill.
@@ -67,7 +87,13 @@ class Point:
 
     def describe(self, struck: Change | None) -> str:
         """For a reader. The change that was struck may differ from the one in the rehearsal: ids and pages vary."""
+        if self.then:
+            return (
+                f"{replace(self, then=0).describe(struck)}, and the next one before change {self.then} of its recovery"
+            )
         match self.verdict:
+            case End() if self.ordinal == AFTER_THE_ANSWER:
+                return f"asked to end by {_name(self.verdict)} after the answer"
             case _ if struck is None:
                 return "killed after the answer" if self.ordinal == AFTER_THE_ANSWER else "not struck"
             case Torn(size):
@@ -80,11 +106,13 @@ class Point:
                 return f"only {size} bytes taken by {struck}"
             case Others():
                 return f"while it stood before {struck} others worked"
+            case End():
+                return f"asked to end by {_name(self.verdict)} before {struck}"
             case _:
                 return f"killed before {struck}"
 
     def __str__(self) -> str:
-        """As `--at` takes it: 7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky, 7:short:512, 7:short:512:sticky, 7:others."""
+        """As `--at` takes it (`EXAMPLES`)."""
         match self.verdict:
             case Torn(size):
                 fault = f"torn:{size}"
@@ -94,9 +122,12 @@ class Point:
                 fault = f"short:{size}"
             case Others():
                 fault = "others"
+            case End():
+                fault = _name(self.verdict)
             case _:
                 fault = "kill"
-        return f"{self.ordinal}:{fault}" + (":sticky" if self.is_sticky else "")
+        more = f":then:{self.then}" if self.then else ":sticky" if self.is_sticky else ""
+        return f"{self.ordinal}:{fault}{more}"
 
 
 @dataclass(frozen=True)
@@ -163,8 +194,10 @@ def parse(text: str) -> At:
         return Place(int(place), then=int(more.removeprefix("then:")))
     if kind == "hold":
         return Place(int(place), int(more or 0))
-    if kind == "kill" and not more:
-        return Point(int(place), Kill())
+    if kind == "kill" and (again := re.fullmatch(r"(?:then:(\d+))?", more)):
+        return Point(int(place), Kill(), then=int(again[1] or 0))
+    if kind in ENDS and not more:
+        return Point(int(place), End(ENDS[kind]))
     if kind == "others" and not more and int(place) != AFTER_THE_ANSWER:
         return Point(int(place), Others())
     if kind == "torn":
@@ -175,6 +208,10 @@ def parse(text: str) -> At:
     if number is None or more not in ("", "sticky"):
         raise ValueError(f"{text!r} is no point: {EXAMPLES}")
     return Point(int(place), Fail(number), is_sticky=bool(more))
+
+
+def _name(end: End) -> str:
+    return next(name for name, number in ENDS.items() if number == end.signal)
 
 
 def why_impossible(point: Point, changes: list[Change]) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 from buschaos import reading, state
 from buschaos.inspector import Inspector
-from buschaos.nemeses.syscalls import ANSWER, Change, Kill, Supervision, Verdict, Watch, watched_child
+from buschaos.nemeses.syscalls import ANSWER, Change, Continue, End, Kill, Supervision, Verdict, Watch, watched_child
 from buschaos.operations import WHEN_MS, Operation, Prepared, tell_time
 from buschaos.snapshots import Ledger, Shot
 from buschaos.state import Evidence, Problem, short
@@ -188,7 +188,7 @@ class Stage:
         elif operation.empty_store:
             self._store.mkdir()
         else:
-            shutil.copytree(ground.template, self._store, symlinks=True)
+            image.copy(ground.template, self._store)
             operation.ages(self._store)
         self._events: list[Event] | None = None
         self._recorder = Recorder(folder / "point.jsonl", run="points", system=ground.fleet.system)
@@ -243,8 +243,13 @@ class Stage:
         outside = reading.Outside(subject.read, self._store)
         return Session(outside, self._recorder, process=_SURVIVOR, agent="kit").call("dump")
 
-    def play(self, decide: Decide, *, kill_after_answer: bool = False, records: bool = False) -> Outcome:
-        """The victim opens the store and plays the operation while `decide` judges its changes and its answer."""
+    def play(
+        self, decide: Decide, *, kill_after_answer: bool = False, end: End | None = None, records: bool = False
+    ) -> Outcome:
+        """The victim opens the store and plays the operation while `decide` judges its changes and its answer.
+
+        With an `end` it is asked to end, at a change or after its answer, and is killed a moment later.
+        """
         door = self._ground.victims.take()
         self._victim = victim = Session(door, self._recorder, process=_VICTIM, agent="alice")
         if self._operation.method != "open":
@@ -257,7 +262,11 @@ class Stage:
         child = watched_child(door)
         with child.watched(self._store, decide, answers=True, records=records) as watch:
             outcome = self._call(victim, watch)
-            if kill_after_answer:
+            if end is not None:
+                if kill_after_answer:
+                    child.ask(end)
+                child.close()
+            if end is not None or kill_after_answer:
                 watch.is_killed = True
             elif outcome.refused is None:
                 self._settle(victim)
@@ -308,7 +317,25 @@ class Stage:
                 session.call(method, **self._params)
         when = "after the answer" if shot.struck is None else str(shot.struck)
         self._recorder.record("nemesis", process=_VICTIM, op="kill", agent="alice", value={"when": when})
-        return Outcome(watch, answered=shot.is_answered)
+        return Outcome(watch, answered=shot.is_answered, reply=reply if shot.is_answered else {})
+
+    def recovery(self) -> tuple[Image, list[Change]]:
+        """The changes that the next process makes on the store before it is asked for anything new."""
+        base, door = image.of(self._store), self._ground.victims.take()
+        session = Session(door, self._recorder, process=_VICTIM, agent="bob")
+        try:
+            with watched_child(door).watched(self._store, lambda _: Continue(), records=True) as watch:
+                door.call("open", self._opening())
+                self._tell_time(session)
+                if (catch_up := self._ground.subject.catch_up) is not None:
+                    session.call(catch_up)
+        except DoorError:
+            door.kill()
+            return base, []  # a look at this point tells it
+        left = image.of(self._store)
+        self._ground.victims.give_back(door)
+        is_whole = not image.difference(image.replay(base, watch.tape), left)
+        return base, watch.changes if is_whole else []
 
     def _settle(self, victim: Session) -> None:
         """Make a second call: when it is answered, the program has finished its work after the first answer."""
@@ -331,6 +358,7 @@ class Stage:
             left_state, evidence = self.find()
             # Also problems that a retry would heal: a reader may come before it.
             wrong = self._half_done(outcome, rehearsal, left_state) or subject.truth.problems(evidence)
+            wrong = wrong or self._unconfirmed(outcome)
             is_file = state.tables(rehearsal.before) == state.tables(rehearsal.after)
             is_looked_at = subject.is_export_apart and self._operation.method != subject.export
             if not wrong and is_looked_at and is_file and left_state == rehearsal.before:
@@ -358,6 +386,14 @@ class Stage:
         if not _is_either(left_state, before, after):
             return [self._problem(f"is half done: {state.difference(before, left_state)}")]
         return []
+
+    def _unconfirmed(self, outcome: Outcome) -> list[Problem]:
+        """Does a process that has never seen the call confirm the answer that the victim gave before its end?"""
+        confirm = self._operation.confirm
+        if confirm is None or self._operation.first is not None or not (outcome.watch.is_killed and outcome.reply):
+            return []
+        wrong = confirm(self._come(), self._params, outcome.reply)
+        return [self._problem(f"was answered, and afterwards {wrong}")] if wrong else []
 
     def _again(self, outcome: Outcome, rehearsal: Rehearsal) -> list[Problem]:
         """The same call again, by the victim if it lives and else by the survivor, must reach the state after.
@@ -488,13 +524,13 @@ class Stage:
         """Save store and history as evidence."""
         write(self.events(), self.folder / "history.jsonl")
         shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(self.folder, kept, symlinks=True)
+        image.copy(self.folder, kept)
         (kept / "point.txt").write_text(title + "\n", encoding="utf-8")
         return kept
 
     def leave(self, folder: Path) -> None:
         """Copy the store as it is now."""
-        shutil.copytree(self._store, folder, symlinks=True)
+        image.copy(self._store, folder)
 
     def dismiss(self) -> None:
         """Have the victim killed in the end, too: images of its run show a time when it was dead."""

@@ -358,7 +358,8 @@ class _Player:
         try:
             match death.kind:
                 case "moment":
-                    with _kill_after(session.door, death.at * statistics.median(self._took_s[call.method])):
+                    after_s = death.at * statistics.median(self._took_s[call.method])
+                    with _struck_after(session.door, after_s, signal.Signals[death.end]):
                         self._call(session, call)
                 case "acknowledged":
                     self._call(session, call)
@@ -370,7 +371,7 @@ class _Player:
             raise
         finally:
             session.retired = True
-            session.door.kill()
+            _end(session.door, death)
             self._session = None
             self.tally.kills[kind] += 1
             self._recorder.record(
@@ -381,6 +382,7 @@ class _Player:
                 value={
                     "kind": kind,
                     "planned": death.kind,
+                    "end": death.end,
                     "at": death.at,
                     "during": call.method,
                     "struck": self._struck,
@@ -466,15 +468,25 @@ def _padded(value: Any) -> Any:
     return value
 
 
+def _end(door: Door, death: Death) -> None:
+    """The end that was planned after the answer; a session that was asked to end has a moment for it."""
+    if death.end != "SIGKILL":
+        if death.kind == "acknowledged" and death.end != "end of input" and door.pid is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(door.pid, signal.Signals[death.end])
+        door.close()
+    door.kill()
+
+
 @contextlib.contextmanager
-def _kill_after(door: Door, seconds: float) -> Iterator[None]:
-    """SIGKILL to the session's processes once the time has passed, before the block ends or when it ends."""
+def _struck_after(door: Door, seconds: float, number: signal.Signals) -> Iterator[None]:
+    """A signal to the session's processes once the time has passed, before the block ends or when it ends."""
     pid = door.pid
     assert pid is not None
 
     def strike() -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGKILL)
+            os.killpg(pid, number)
 
     timer = threading.Timer(seconds, strike)
     timer.start()

@@ -71,6 +71,14 @@ def test_the_reference_survives_every_write_point(tmp_path: Path) -> None:
     assert all(len(result.points) > 1 and result.changes and not result.doubt for result in results.values())
 
 
+@pytest.mark.nightly
+def test_a_store_may_hold_a_named_pipe_and_a_socket(tmp_path: Path, harmless: Callable[[str], str]) -> None:
+    """All of the act is played, and what is written to the pipe is no change of a file."""
+    results = play(harmless("refbus_odd_store"), tmp_path, *named("publish", "ack"))
+    assert whys(results) == []
+    assert all(result.changes and not result.doubt for result in results.values())
+
+
 def test_the_reference_survives_every_write_point_of_long_operations(tmp_path: Path) -> None:
     """Creating a store, and archiving with its vacuum."""
     results = play(reference("worker"), tmp_path, *named(*LONG), torn=lambda _: set())

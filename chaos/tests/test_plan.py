@@ -106,6 +106,14 @@ def test_without_a_supervisor_nobody_dies_at_a_system_call() -> None:
     assert set(kinds) == {"moment", "acknowledged"}
 
 
+def test_sessions_end_in_every_way() -> None:
+    """What asks for an end comes at a moment of a call, or after its answer; the supervisor kills."""
+    ends = {(c.death.kind, c.death.end) for c in calls(draw(1, 500, EVERYTHING)) if c.death}
+    assert ends == {(kind, end) for kind, shares in plans._ENDS.items() for end in shares} | {
+        (kind, "SIGKILL") for kind in ("syscall", "torn")
+    }
+
+
 def test_a_lease_lives_through_one_round_and_not_through_two() -> None:
     """So leases are met alive and expired."""
     plan = draw(1, 100, EVERYTHING)

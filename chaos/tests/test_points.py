@@ -27,6 +27,9 @@ from buschaos.points import Point
         "7:hold",
         "7:hold:5",
         "7:others",
+        "7:SIGTERM",
+        "0:EOF",
+        "7:kill:then:2",
     ],
 )
 def test_a_point_is_told_as_it_is_read(text: str) -> None:
@@ -49,6 +52,9 @@ def test_a_point_is_told_as_it_is_read(text: str) -> None:
         "7:hold:x",
         "7:others:5",
         "0:others",
+        "7:SIGKILL",
+        "7:SIGTERM:2",
+        "7:kill:then",
     ],
 )
 def test_what_is_no_point_is_refused(text: str) -> None:

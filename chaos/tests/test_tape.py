@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import socket
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from buschaos.bus import RunFailed
 from buschaos.nemeses.syscalls import Continue, WatchedChild
 from buschaos.tape import image
 from buschaos.tape.image import Disk
@@ -158,3 +162,34 @@ def test_a_folder_that_is_not_empty_stays() -> None:
     assert left.files == {"lock/pid": b"1"}
     emptied = image.replay(base, [*tape, Step("unlink", "lock/pid"), Step("rmdir", "lock")])
     assert emptied.folders == {"mine"}
+
+
+def test_a_copy_has_named_pipes_and_sockets_that_lead_nowhere(tmp_path: Path) -> None:
+    """Nobody waits at them, in a copy as in an image that is put elsewhere."""
+    store = tmp_path / "store"
+    store.mkdir()
+    (store / "file").write_bytes(b"x")
+    os.mkfifo(store / "pipe", 0o640)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(store / "socket"))
+    image.copy(store, tmp_path / "copy")
+    image.of(store).put(tmp_path / "put")
+    for folder in ("copy", "put"):
+        modes = {path.name: path.lstat().st_mode for path in (tmp_path / folder).iterdir()}
+        assert [stat.S_IFMT(modes[name]) for name in ("file", "pipe", "socket")] == [
+            stat.S_IFREG,
+            stat.S_IFIFO,
+            stat.S_IFSOCK,
+        ]
+        assert image.of(tmp_path / folder).digest() == image.of(store).digest()
+
+
+def test_a_huge_file_is_refused_though_it_is_sparse(tmp_path: Path) -> None:
+    """Its copies would not be, and each point has one."""
+    (tmp_path / "store").mkdir()
+    with open(tmp_path / "store" / "map", "wb") as file:
+        file.truncate(1 << 42)
+    with pytest.raises(RunFailed, match="4,194,304 MiB"):
+        image.copy(tmp_path / "store", tmp_path / "copy")
+    with pytest.raises(RunFailed, match="a file of the store, map"):
+        image.of(tmp_path / "store")

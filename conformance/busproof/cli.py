@@ -24,7 +24,7 @@ from busproof import __version__
 from busproof.bus.base import DoorError
 from busproof.bus.doors import SCHEMES, BusSpecError
 from busproof.run import ended
-from busproof.words import reason, say
+from busproof.words import printable, reason, say
 
 if TYPE_CHECKING:
     from busproof.pages.report.lines import Report
@@ -287,6 +287,7 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument("report", type=Path, help="report.jsonl of a check")
     replay.add_argument("row", help="id of a row that failed in it")
     replay.add_argument("--bus", default=None, metavar="SPEC", help="another bus than the report's")
+    replay.add_argument("--yes", action="store_true", help="start the bus that the report names without a question")
     verify = add("verify-report", _verify, "recompute a report's counts, verdict and hash")
     verify.add_argument("report", type=Path, help="report.jsonl of a check")
     comparing = add("compare", _compare, "tell what a bus has newly broken and newly held, from reports")
@@ -336,7 +337,7 @@ def _init(args: argparse.Namespace) -> int:
 def _replay(args: argparse.Namespace) -> int:
     from busproof.run import replay
 
-    return replay.replay(args.report, args.row, args.bus)
+    return replay.replay(args.report, args.row, args.bus, is_trusted=args.yes)
 
 
 def _read(path: Path) -> Report | None:
@@ -377,7 +378,7 @@ def _traceability(args: argparse.Namespace) -> int:
     if report is None:
         return 2
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(traceability.page(report), encoding="utf-8")
+    args.out.write_text(printable(traceability.page(report)), encoding="utf-8")
     print(f"wrote {args.out}")
     return 0
 

@@ -49,6 +49,7 @@ from busproof.play.explore.stage import Specification
 from busproof.play.explore.timeline import SPECIFICATION as TIMELINE_SPECIFICATION
 from busproof.play.explore.topics import SPECIFICATION as TOPICS_SPECIFICATION
 from busproof.play.explore.worker import SPECIFICATION as WORKER_SPECIFICATION
+from busproof.play.scenarios import aged as _aged_scenarios  # noqa: F401
 from busproof.play.scenarios import comms as _comms_scenarios  # noqa: F401  importing them registers them
 from busproof.play.scenarios import mailbox as _mailbox_scenarios  # noqa: F401
 from busproof.play.scenarios import relay as _relay_scenarios  # noqa: F401

@@ -18,20 +18,25 @@ if TYPE_CHECKING:
 
 _OURS = re.compile(r".*/(busproof|buschaos|busspark)/")  # up to a package of the kit
 _HALF = re.compile("[\ud800-\udfff]")
+REASON_CHARS_MAX = 1200
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, directions and joiners, half surrogates, separators of lines
+
+
+class _Escapes(dict[int, "int | str"]):
+    """For str.translate: a character that acts on a terminal is its escape, any other is itself."""
+
+    def __missing__(self, code: int) -> int | str:
+        is_hidden = unicodedata.category(chr(code)) in _HIDDEN
+        self[code] = ascii(chr(code))[1:-1] if is_hidden else code
+        return self[code]
+
+
+_IN_LINES, _IN_ONE_LINE = _Escapes({ord("\n"): "\n"}), _Escapes()
 
 
 def printable(text: object, *, newlines: bool = True) -> str:
     """The text with each character that acts on a terminal written as an escape; lines stay lines, if wanted."""
-    plain = str(text)
-    if plain.isascii() and plain.isprintable():
-        return plain
-    return "".join(
-        character
-        if (newlines and character == "\n") or unicodedata.category(character) not in _HIDDEN
-        else ascii(character)[1:-1]
-        for character in plain
-    )
+    return str(text).translate(_IN_LINES if newlines else _IN_ONE_LINE)
 
 
 def is_text(value: str) -> bool:
@@ -103,5 +108,12 @@ def reason(error: BaseException) -> str:
     if isinstance(error, ValidationError):
         return one_line(faults(error))
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        return one_line(f"{error.filename}: {error.strerror}")
-    return one_line(error) or type(error).__name__
+        return _cut(one_line(f"{error.filename}: {error.strerror}"))
+    return _cut(one_line(error)) or type(error).__name__
+
+
+def _cut(text: str) -> str:
+    """A path may be as long as a page."""
+    return (
+        text if len(text) <= REASON_CHARS_MAX else f"{text[: REASON_CHARS_MAX // 2]} … {text[-REASON_CHARS_MAX // 2 :]}"
+    )

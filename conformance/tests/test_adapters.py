@@ -244,16 +244,18 @@ def test_a_bus_that_stops_reading_is_lost_when_the_time_is_over(tmp_path: Path, 
     door.kill()
 
 
+@pytest.mark.parametrize("environment", ["None", "{}"], ids=["marked", "cleared"])
 def test_a_fleet_ends_what_its_buses_left_running_and_tells_it(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    environment: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """However its doors ended."""
+    """However its doors ended, and though what is left has cleared its environment."""
     hello = HelloReply(protocol="1", name="x", version="1", language="python", systems=["worker"], nouns=[])
     serve = (
         "import json\nfor line in sys.stdin:\n    r = json.loads(line)\n    print(json.dumps("
         f"{{'jsonrpc': '2.0', 'id': r['id'], 'result': {hello.model_dump()}}}), flush=True)\n"
     )
-    Fleet([f"exec:{program_of(tmp_path, LEAVES_ONE + serve)}"], system="worker").close()
+    leaves = LEAVES_ONE.replace("=True", f"=True, env={environment}")
+    Fleet([f"exec:{program_of(tmp_path, leaves + serve)}"], system="worker").close()
     assert left_behind(tmp_path) == []
     assert "left 1 process running" in capfd.readouterr().err
 

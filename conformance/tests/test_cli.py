@@ -18,6 +18,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from busproof import cli
+from busproof.bus.base import DoorError
 from busproof.contract import CONTRACTS
 from busproof.contract.catalogue import catalogue
 from busproof.contract.relay import DEFAULTS as RELAY_DEFAULTS
@@ -27,6 +28,8 @@ from busproof.pages.init import LANGUAGES
 from busproof.pages.init import write as write_template
 from busproof.pages.renew import RENEW
 from busproof.pages.report import lines, traceability
+from busproof.run import replay
+from busproof.run.runner import RowResult
 
 ADAPTED = [system for system, contract in CONTRACTS.items() if contract.scheme == "exec"]
 ROOT = Path(__file__).parents[2]
@@ -116,10 +119,28 @@ def test_verify_report_takes_the_report_as_written_and_refuses_an_edited_one(
 def test_replay_sends_the_failed_script_again(broken: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     """The calls and the bus's answers; a row that did not break has no script."""
     out, _ = broken
-    done = busproof("replay", str(out / "report.jsonl"), "worker.cursor.10")
+    done = busproof("replay", str(out / "report.jsonl"), "worker.cursor.10", "--yes")
     assert done.returncode == 0, done.stderr
     assert '"last_acked_seq": 1000000000' in done.stdout
     assert busproof("replay", str(out / "report.jsonl"), "worker.cursor.01").returncode == 2
+
+
+def test_a_report_starts_no_command_that_its_reader_has_not_allowed(
+    broken: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A report may be a stranger's: replay shows the command, and starts it for --yes, or for a yes at a terminal."""
+    out, _ = broken
+    report = lines.load(out / "report.jsonl")
+    rows = [RowResult(**{name: value for name, value in row.items() if name != "type"}) for row in report.rows]
+    lines.write(tmp_path / "report.jsonl", {**report.header, "bus": f"exec:touch {tmp_path / 'started'}"}, rows)
+    assert replay.replay(tmp_path / "report.jsonl", "worker.cursor.10", None) == 2
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _: "n")
+    assert replay.replay(tmp_path / "report.jsonl", "worker.cursor.10", None) == 2
+    assert not (tmp_path / "started").exists()
+    with pytest.raises(DoorError):
+        replay.replay(tmp_path / "report.jsonl", "worker.cursor.10", None, is_trusted=True)
+    assert (tmp_path / "started").exists()
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from busproof import evidence
 from busproof.bus.fleet import Fleet
 from busproof.bus.warm import Warm
 from busproof.contract.catalogue import catalogue
@@ -71,6 +72,13 @@ def test_there_are_at_least_forty_faults_each_with_a_sentence(system: str) -> No
     """The sentence says the fault."""
     assert len(faults(system)) >= 40
     assert all(fault.sentence.endswith(".") for fault in [*faults(system).values(), *choices(system).values()])
+
+
+def test_each_public_report_is_planted() -> None:
+    """As its project had it, under its name."""
+    authors = {fault.id: fault.author for system in SYSTEMS for fault in faults(system).values()}
+    reports = evidence.read("reports")
+    assert {report["fault"]: f"public report, {name}" for name, report in reports.items()}.items() <= authors.items()
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

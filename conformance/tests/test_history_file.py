@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
+import uuid
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from busproof.contract import history
 from busproof.contract.history import Broken, Event, HistoryError, Recorder, merge, read, scan
 from busproof.systems import run_checks
 
@@ -112,3 +116,28 @@ def test_a_history_of_bad_lines_is_json(tmp_path: Path) -> None:
         recorder.record("invoke", process=1, op="publish", value={"message": {"id": "\ud800"}})
     assert json.loads((tmp_path / "h.jsonl").read_text().splitlines()[1])["value"]["message"]["id"] == "\ud800"
     assert [event.type for event in read(tmp_path / "h.jsonl")] == ["header", "invoke", "footer"]
+
+
+def test_a_line_without_an_end_is_refused_and_not_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a line that is too long, only as much is read as shows that."""
+    monkeypatch.setattr(history, "LINE_BYTES_MAX", 100)
+    (tmp_path / "h.jsonl").write_bytes(b"{}\n" + b"x" * 1000)
+    lines = list(history.unpacked(io.BytesIO(b"{}\n" + b"x" * 1000)))
+    assert [len(line) for line in lines[:2] if isinstance(line, bytes)] == [3, 101]
+    last = list(scan(tmp_path / "h.jsonl"))[-1]
+    assert isinstance(last, Broken)
+    assert (last.line, last.is_last) == (2, False)
+    assert "longer than" in last.why
+
+
+def test_a_packed_file_that_was_cut_is_named_with_its_line(tmp_path: Path) -> None:
+    """A copy of a log that was growing."""
+    with closing(Recorder(tmp_path / "h.jsonl", run="r", system="worker")) as recorder:
+        for _ in range(3000):
+            recorder.record("invoke", process=1, op="publish", value=uuid.uuid4().hex)
+    packed = gzip.compress((tmp_path / "h.jsonl").read_bytes())
+    path = tmp_path / "cut.jsonl.gz"
+    path.write_bytes(packed[: len(packed) // 2])
+    *_, last = scan(path)
+    assert isinstance(last, Broken)
+    assert "cut or damaged" in last.why

@@ -291,6 +291,7 @@ def test_a_bus_with_odd_manners_is_judged_by_its_promises(kind: str, scheme: str
     if code != 2:
         page = (trial.folder / "out" / "report.html").read_text(encoding="utf-8")
         assert "<script>alert" not in page
+        assert not set(map(chr, range(32))) & set(page) - {"\n"}
         assert ("&lt;script&gt;alert" in page) == ("script" in kind)
         ET.parse(trial.folder / "out" / "junit.xml")
 

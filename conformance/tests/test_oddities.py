@@ -225,6 +225,18 @@ def test_a_broken_page_is_told(project: Path, capsys: pytest.CaptureFixture[str]
     assert (code, "cannot be read" in lines[0]) == (1, True)
 
 
+def test_a_view_in_the_place_of_a_table_is_told_and_not_followed(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It may have no end."""
+    endless = "WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n) SELECT id FROM n"
+    with closing(sqlite3.connect(messages_db(project))) as db:
+        db.execute("ALTER TABLE messages RENAME TO old")
+        db.execute(f"CREATE VIEW messages AS {endless}")
+    assert examine(messages_db(project)) == 1
+    assert "1 (messages) are views" in capsys.readouterr().out
+
+
 def test_an_empty_bucket_and_one_of_tomorrow_are_notes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Buckets in the file, as the reference keeps them."""
     create = "CREATE TABLE IF NOT EXISTS token_buckets (agent_id TEXT PRIMARY KEY, tokens REAL, at_us INTEGER);"

@@ -93,7 +93,7 @@ def test_a_replay_of_a_race_says_that_it_is_none_and_what_forces_it(
     assert len(racing) > 1
     assert set(racing) == {"try_claim_task"}
     capsys.readouterr()
-    assert cli.main(["replay", str(tmp_path / "report.jsonl"), row["requirement"]]) == 0
+    assert cli.main(["replay", str(tmp_path / "report.jsonl"), row["requirement"], "--yes"]) == 0
     out = capsys.readouterr().out
     assert replay_command(row, header) in out
     assert out.count("∥try_claim_task") == len(racing)
@@ -107,7 +107,7 @@ def test_a_replay_of_calls_that_came_one_after_the_other_speaks_of_no_race(
     argv = ["check", "worker", "--bus", bus, "--only", "lease.renew_after_retake", "--mixed-with", "none", "--json"]
     assert cli.main([*argv, "--out", str(tmp_path)]) == 1
     capsys.readouterr()
-    assert cli.main(["replay", str(tmp_path / "report.jsonl"), "worker.lease.12"]) == 0
+    assert cli.main(["replay", str(tmp_path / "report.jsonl"), "worker.lease.12", "--yes"]) == 0
     assert "∥" not in capsys.readouterr().out
 
 
@@ -119,7 +119,7 @@ def test_a_replay_ends_with_what_the_check_says_of_the_bus_now(
     argv = ["check", "worker", "--bus", bus, "--only", "lease.renew_after_retake", "--mixed-with", "none", "--json"]
     assert cli.main([*argv, "--out", str(tmp_path)]) == 1
     last_lines = []
-    for again in ([], ["--bus", reference("worker")]):
+    for again in (["--yes"], ["--bus", reference("worker")]):
         capsys.readouterr()
         assert cli.main(["replay", str(tmp_path / "report.jsonl"), "worker.lease.12", *again]) == 0
         last_lines.append(capsys.readouterr().out.splitlines()[-1])

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from glob import glob, has_magic
 from pathlib import Path
 
-from busproof.contract.history import HistoryError, opened
+from busproof.contract.history import HistoryError, opened, unpacked
 from busproof.words import say
 from busspark.compact import compact, is_compact
 
@@ -43,9 +43,10 @@ def _files(path: Path) -> list[Path]:
 def _is_of_another_kind(file: Path) -> bool:
     """A report, or a bus's export. A file that may be a damaged history is none of these."""
     with opened(file) as lines:
+        line = next(unpacked(lines), b"")
         try:
-            first = json.loads(lines.readline())
-        except (ValueError, EOFError, OSError, RecursionError):
+            first = None if isinstance(line, Exception) else json.loads(line)
+        except (ValueError, RecursionError):
             return False
     is_other = isinstance(first, dict) and first.keys().isdisjoint(("mono_ns", "process"))
     if is_other:

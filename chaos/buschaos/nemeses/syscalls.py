@@ -101,7 +101,14 @@ class Others:
     work: Callable[[], object] = lambda: None
 
 
-Verdict = Continue | Kill | Torn | Fail | Short | Delay | Hold | Others
+@dataclass(frozen=True)
+class End:
+    """Let it happen when the session was asked to end: by a signal, or by the end of its input (None)."""
+
+    signal: signal.Signals | None
+
+
+Verdict = Continue | Kill | Torn | Fail | Short | Delay | Hold | Others | End
 
 
 @dataclass(frozen=True)
@@ -183,6 +190,13 @@ class WatchedChild(Child):
             yield watch
         finally:
             self._watch = None
+
+    def ask(self, end: End) -> None:
+        """Ask the session to end."""
+        if end.signal is None:
+            self.end_input()
+        else:
+            os.kill(self.pid, end.signal)
 
     def sleeps_in(self) -> set[int] | None:
         """The calls in which all threads of all its processes sleep; None while one works, or stands before us.
@@ -268,6 +282,9 @@ class WatchedChild(Child):
                 self._listener.let_go(call)
             case Others(work):
                 work()
+                self._listener.let_go(call)
+            case End():
+                self.ask(verdict)
                 self._listener.let_go(call)
             case Continue():
                 self._listener.let_go(call)

@@ -4,21 +4,26 @@ Every image of a run can be built from the folder as it was and the tape. That i
 whole: its replay must leave the same as the folder holds (`difference`).
 
 `-shm` files are not in an image: SQLite maps them, derives them from the log, and makes them anew when nobody is left.
+A named pipe or a socket is an empty file whose mode says so: nobody is at its other end.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+import shutil
+import stat
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from buschaos.bus import RunFailed
 from buschaos.tape.step import Step
 
 MODE = 0o600
+FILE_BYTES_MAX = 256 << 20  # each point has a copy of all files, in memory; a file may be sparse, and its copy is not
 
 
 def is_derived(path: str) -> bool:
@@ -53,8 +58,11 @@ class Image:
         for name, target in self.links.items():
             os.symlink(target, folder / name)
         for name, data in self.files.items():
-            path = os.path.join(folder, name)
-            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, self.modes.get(name, MODE))
+            path, mode = os.path.join(folder, name), self.modes.get(name, MODE)
+            if stat.S_IFMT(mode):
+                os.mknod(path, mode)
+                continue
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
             try:
                 os.write(fd, data)
             finally:
@@ -97,13 +105,38 @@ def of(folder: Path) -> Image:
                 links[relative] = os.readlink(path)
             elif name in below:
                 folders.add(relative)
-            elif not is_derived(relative) and os.path.isfile(path):
-                files[relative] = Path(path).read_bytes()
-                status = os.stat(path)
-                times[relative] = status.st_mtime
-                if status.st_mode & 0o777 != MODE:
-                    modes[relative] = status.st_mode & 0o777
+            elif not is_derived(relative) and (is_end(mode := os.lstat(path).st_mode) or stat.S_ISREG(mode)):
+                files[relative] = b"" if is_end(mode) else Path(must_be_small(path)).read_bytes()
+                times[relative] = os.lstat(path).st_mtime
+                if (own := mode & 0o777 | is_end(mode) * stat.S_IFMT(mode)) != MODE:
+                    modes[relative] = own
     return Image(files, frozenset(folders), links, modes, times)
+
+
+def copy(folder: Path, to: Path, ignore: Callable[..., Any] | None = None) -> None:
+    """Copy a store."""
+    shutil.copytree(folder, to, symlinks=True, ignore=ignore, copy_function=_copy)
+
+
+def _copy(source: str, to: str) -> None:
+    mode = os.lstat(source).st_mode
+    if is_end(mode):
+        os.mknod(to, mode)
+    else:
+        shutil.copy2(must_be_small(source), to)
+
+
+def is_end(mode: int) -> bool:
+    """Is it a named pipe or a socket?"""
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def must_be_small(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """The path of a file that can be copied for each point. Raises RunFailed for another."""
+    if (size := os.stat(path).st_size) > FILE_BYTES_MAX:
+        name = f"a file of the store, {os.path.basename(path)}"
+        raise RunFailed(f"{name}, has {size >> 20:,} MiB, and chaos copies files of {FILE_BYTES_MAX >> 20} MiB at most")
+    return path
 
 
 class Disk:

@@ -2,7 +2,8 @@
 
 A stranger's program may stop reading, or leave a background process that holds its pipes for ever. So nothing here
 blocks without a limit: pipes are read by a thread that can be told to stop, and written without blocking. The processes
-that a bus starts carry the mark of its household in their environment, by which they are found wherever they went.
+that a bus starts carry the mark of its household in their environment, by which they are found wherever they went. If
+they cleared it, they still have a limit that nobody else has.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import functools
 import itertools
 import os
 import queue
+import random
+import resource
 import select
 import signal
 import subprocess
@@ -36,6 +39,7 @@ GRACE_S = 2.0  # for a process to end by itself once its input has ended
 SOON_S = 0.1  # most processes need less
 SLICE_S = 1.0  # how long an ended process's last words may be on their way
 MARK = "BUSPROOF_HOUSEHOLD"
+_INHERITED: int = getattr(resource, "RLIMIT_MSGQUEUE", -1)  # a limit that a process leaves to its children; of Linux
 
 
 # A bus that takes the local time for UTC is seen: it is tomorrow there. The second form needs no time zone database.
@@ -312,22 +316,28 @@ class Household:
     def __init__(self) -> None:
         self.mark = uuid.uuid4().hex
         self._count = itertools.count()
+        hard = resource.getrlimit(_INHERITED)[1] if _INHERITED >= 0 else 0
+        # A tenth less at most: no bus sends so much by message queues.
+        self._limit = hard - random.SystemRandom().randrange(hard // 10) if hard > 10 else 0
 
     def spawn(self, argv: Sequence[str], env: Mapping[str, str] | None = None) -> Child:
         """A process that carries the mark, and whose children will."""
         number = next(self._count)
         own = {"TZ": ZONES[number % len(ZONES)], PARTICIPANT: str(number), **_language(number)}
-        return self._child(argv, {**own, **(env or {}), MARK: self.mark})
+        child = self._child(argv, {**own, **(env or {}), MARK: self.mark})
+        if self._limit:
+            with contextlib.suppress(OSError):  # it has ended
+                resource.prlimit(child.pid, _INHERITED, (self._limit, self._limit))
+        return child
 
     def _child(self, argv: Sequence[str], env: Mapping[str, str]) -> Child:
         return Child(argv, env=env)
 
     def end(self) -> list[str]:
         """End all processes that still carry the mark, once every child is closed; returns their command lines."""
-        mark = f"{MARK}={self.mark}".encode()
         ended: dict[Path, str] = {}
         deadline = time.monotonic() + GRACE_S  # a killed process may need a moment
-        while (left := [path for path in Path("/proc").glob("[0-9]*") if carries(path, mark)]) and (
+        while (left := [path for path in Path("/proc").glob("[0-9]*") if self._is_ours(path)]) and (
             time.monotonic() < deadline
         ):
             for process in left:
@@ -336,6 +346,15 @@ class Household:
                     os.kill(int(process.name), signal.SIGKILL)
                     ended.setdefault(process, " ".join(words).strip())
         return list(filter(None, ended.values()))
+
+    def _is_ours(self, process: Path) -> bool:
+        """Does the process have the mark in its environment, or no mark, and the limit?"""
+        if carries(process, f"{MARK}={self.mark}".encode()):
+            return True
+        with contextlib.suppress(OSError):
+            is_limited = self._limit > 0 and resource.prlimit(int(process.name), _INHERITED)[0] == self._limit
+            return is_limited and f"{MARK}=".encode() not in (process / "environ").read_bytes()
+        return False
 
 
 def carries(process: Path, mark: bytes) -> bool:

@@ -25,6 +25,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -38,6 +39,7 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 EventType = Literal["header", "invoke", "ok", "fail", "info", "state", "nemesis", "footer"]
 STATE_OPS = ("dump", "read_export")
+LINE_BYTES_MAX = 256 << 20  # four times an answer's
 MALFORMED = "MALFORMED"  # the code of an answer that does not match the protocol
 
 
@@ -212,9 +214,12 @@ class Broken:
 def scan(path: Path) -> Iterator[Event | Broken]:
     """Stream a history line by line, header and footer included, with any content."""
     with opened(path) as lines:
-        for number, line in enumerate(_unpacked(lines), 1):
+        for number, line in enumerate(unpacked(lines), 1):
             if isinstance(line, Exception):
                 yield Broken(number, f"the packed file is cut or damaged here: {reason(line)}", is_last=False)
+                return
+            if len(line) > LINE_BYTES_MAX:
+                yield Broken(number, f"a line is longer than {LINE_BYTES_MAX >> 20} MiB", is_last=False)
                 return
             try:
                 yield _decode(line)
@@ -225,10 +230,10 @@ def scan(path: Path) -> Iterator[Event | Broken]:
                     yield Broken(number, reason(error), is_last=not line.endswith(b"\n"))
 
 
-def _unpacked(lines: IO[bytes]) -> Iterator[bytes | Exception]:
-    """The lines, and the error that ends them if they were packed and cannot be unpacked to the end."""
+def unpacked(lines: IO[bytes]) -> Iterator[bytes | Exception]:
+    """The lines, of one that is too long its beginning, and the error that ends them if they cannot be unpacked."""
     try:
-        yield from lines
+        yield from iter(partial(lines.readline, LINE_BYTES_MAX + 1), b"")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         yield error
     except Exception as error:

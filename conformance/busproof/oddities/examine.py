@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from busproof.contract import CONTRACTS
 from busproof.oddities import jetstream, library
+from busproof.oddities.common import some
 from busproof.systems import SYSTEMS
 from busproof.words import one_line, say
 
@@ -81,6 +82,9 @@ def in_store(path: Path, system: str | None = None, now_ms: int | None = None) -
             what = f"as a {system} bus"
             odd += _health(db)
             odd += (other_schema := list(_schema(db, CONTRACTS[system].tables)))
+            if views := _names(db, "view") & _tables_of(system):
+                odd.append(f"{some(sorted(views))} are views, and a view may have no end: no row was looked at")
+                return Findings(path, what, odd)
             for looks, findings in ((SYSTEMS[system].oddities, odd), (SYSTEMS[system].notes, noted)):
                 for look in looks:
                     try:
@@ -135,19 +139,20 @@ def _backed_up(path: Path, copy: Path) -> bool:
     return True
 
 
-def _tables(db: sqlite3.Connection) -> set[str]:
-    return {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+def _names(db: sqlite3.Connection, kind: str) -> set[str]:
+    return {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = ?", (kind,))}
+
+
+def _tables_of(system: str) -> set[str]:
+    """The tables of the seed."""
+    with closing(sqlite3.connect(":memory:")) as seed:
+        seed.executescript(CONTRACTS[system].tables)
+        return _names(seed, "table")
 
 
 def _system_of(db: sqlite3.Connection) -> str:
     """The system most of whose tables the file has: it may have lost one, or have any name."""
-
-    def shared(name: str) -> int:
-        with closing(sqlite3.connect(":memory:")) as seed:
-            seed.executescript(CONTRACTS[name].tables)
-            return len(_tables(seed) & _tables(db))
-
-    return max(CONTRACTS, key=shared)
+    return max(CONTRACTS, key=lambda name: len(_tables_of(name) & _names(db, "table")))
 
 
 def _health(db: sqlite3.Connection) -> Iterator[str]:

@@ -53,6 +53,7 @@ def text() -> str:
     ]
     histories = [as_fault(script) for script in evidence.read("histories").values() if not script["innocent"]]
     lines.append(_line("recorded histories, changed", ["histories-1", "histories-2"], histories, trials))
+    lines.append(_row("public bug reports, planted", "", _counted([*map(outcome, evidence.read("reports").values())])))
     unjudged = sum(not fault["judged"] for fault in blind)
     lines.append(_row("changes that a tool drew", "", _tool(evidence.read("mutation").values())))
     head = _row("", "authors", ("faults", *OUTCOMES, "found"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import shutil
 import sys
 import tempfile
@@ -23,9 +22,14 @@ from busproof.words import one_line, say
 
 AGAIN = re.compile(r"play it again(?:, and find the shortest)?: (busproof explore .*)")
 
+SCRIPT = re.compile(r" --script (\S+)")
 
-def replay(report_path: Path, row_id: str, bus: str | None) -> int:
-    """Send the calls, then let the row's check judge the bus anew. Exit 0 if both came to their end; 2 if not."""
+
+def replay(report_path: Path, row_id: str, bus: str | None, *, is_trusted: bool = False) -> int:
+    """Send the calls, then let the row's check judge the bus anew. Exit 0 if both came to their end; 2 if not.
+
+    A report names a command, and may be a stranger's: the command runs if the caller names it, trusts it or says yes.
+    """
     try:
         report = lines.load(report_path)
     except lines.ReportError as error:
@@ -33,19 +37,21 @@ def replay(report_path: Path, row_id: str, bus: str | None) -> int:
         return 2
     scripts = [row for row in report.rows if row["requirement"] == row_id and row["script"]]
     again = [command for row in report.rows if row["requirement"] == row_id for command in AGAIN.findall(row["why"])]
-    if not scripts and again and " --script " in again[0]:
-        say(f"{row_id} broke in a script of the corpus:\n  {one_line(again[0])}\n")
-        # The last --bus counts.
-        code = explore([*shlex.split(again[0])[2:], "--answers", *(["--bus", bus] if bus else [])])
-        return 2 if code == 2 else 0
-    if not scripts and again:
+    by_script = SCRIPT.search(again[0]) if again else None
+    if not scripts and again and not by_script:
         say(f"{row_id} broke in a program of many calls. It plays again, call by call, by:\n  {one_line(again[0])}")
         return 0
-    if not scripts:
+    if not scripts and not by_script:
         print(f"busproof: {row_id} has no script in {report_path}: only rows that broke have one", file=sys.stderr)
         return 2
-    spec = bus or report.header["bus"] or reference(report.header["system"])
-    fleet = Fleet([spec], system=report.header["system"])
+    system = report.header["system"]
+    spec = bus or report.header["bus"] or reference(system)
+    if not (bus or is_trusted or not report.header["bus"] or _says_yes(spec)):
+        return 2
+    if not scripts and by_script:
+        say(f"{row_id} broke in a script of the corpus:\n  {one_line(again[0])}\n")
+        return 2 if explore([system, "--bus", spec, "--script", by_script[1], "--answers"]) == 2 else 0
+    fleet = Fleet([spec], system=system)
     folder = Path(tempfile.mkdtemp(prefix="busproof-"))
     (folder / "store").mkdir()
     say(f"{row_id}: {one_line(scripts[0]['why'])}\n")
@@ -60,6 +66,15 @@ def replay(report_path: Path, row_id: str, bus: str | None) -> int:
         fleet.close()
         shutil.rmtree(folder, ignore_errors=True)
     return 0
+
+
+def _says_yes(spec: str) -> bool:
+    """Does the person at the terminal let this command run? Nobody else is asked."""
+    say(f"{one_line(spec)}\nThe report names this bus, and replay starts it with your rights.")
+    if sys.stdin is None or not sys.stdin.isatty():
+        print("busproof: nothing was started; name the bus by --bus, or trust the report by --yes", file=sys.stderr)
+        return False
+    return input("Start it? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def _judge(fleet: Fleet, row: dict[str, Any], header: dict[str, Any]) -> None:

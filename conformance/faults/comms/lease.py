@@ -4,10 +4,12 @@ import time
 from typing import Any
 
 from plant import fault, patch, reword, rewrite
+from waits import timed_before_the_lock
 
 from refbus.comms import bus, lease
 from refbus.comms.bus import CommsBus
 from refbus.comms.lease import Leases
+from refbus.kernel.errors import NotClaimed
 from refbus.kernel.rules import delivery
 from refbus.kernel.rules import limit as limits
 
@@ -282,3 +284,26 @@ class TheLastCompletionCounts(CommsBus):
         if error is not None and reply["status"] == "done":
             self.store.db.write("UPDATE messages SET status = 'failed', error = ? WHERE id = ?", (error, message_id))
         return reply
+
+
+@fault("comms.lease.29", author="public report, qdrant-loader #363")
+def begins_before_it_is_granted():
+    """A claim takes the time before it waits for the file: its lease is shorter by as long as it waited."""
+    timed_before_the_lock()
+
+
+@fault("comms.lease.13", item="lease.late_completion", author="public report, Hangfire.Redis.StackExchange #135")
+class TheLateTakeTheRecordAway(CommsBus):
+    """A late completion is refused, and takes the end of the next one's claim away: if that one dies, too, it stays."""
+
+    def complete_message(self, message_id: str, *args: Any, **how: Any) -> Any:
+        try:
+            return super().complete_message(message_id, *args, **how)
+        except NotClaimed:
+            with self.store.transaction() as tx:
+                tx.execute(
+                    "UPDATE message_deliveries SET visible_at = '9999-12-31T00:00:00.000000Z'"
+                    " WHERE message_id = ? AND status = 'processing'",
+                    (message_id,),
+                )
+            raise

@@ -8,7 +8,7 @@ from plant import fault, patch
 from refbus.comms import bus
 from refbus.comms.bus import CommsBus
 from refbus.comms.limit import RateLimit
-from refbus.kernel.errors import RateLimited
+from refbus.kernel.errors import NotFound, RateLimited
 from refbus.kernel.rules import breaker, bucket
 
 CONTROL = "limit.bucket"
@@ -159,3 +159,27 @@ class SaysNinePriorities(CommsBus):
     """hello tells 9 as the highest priority, and 10 is taken."""
 
     LIMITS = CommsBus.LIMITS | {"priority_max": 9}
+
+
+@fault("comms.limit.20")
+class LeavesADescriptorOfEachRefusal(CommsBus):
+    """A claim of a message that is not there leaves a descriptor open."""
+
+    def claim_message(self, agent_id: str, message_id: str) -> Any:
+        reply = super().claim_message(agent_id, message_id)
+        if not reply["claimed"]:
+            os.open(self.store.path, os.O_RDONLY)
+        return reply
+
+
+@fault("comms.limit.16", item="limit.bucket")
+class TakesTheTokenOfARefusal(CommsBus):
+    """A vote for nothing is refused, and has cost a token."""
+
+    def send_message(self, *args: Any, **how: Any) -> Any:
+        try:
+            return super().send_message(*args, **how)
+        except NotFound:
+            with self.store.transaction() as tx:
+                RateLimit(self.store).pay(tx, how["from_agent"])
+            raise

@@ -9,6 +9,7 @@ import uuid
 import zlib
 from collections.abc import Sequence
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from sqlite3 import Cursor
 from types import SimpleNamespace
@@ -24,7 +25,7 @@ from refbus.comms.log import Log
 from refbus.comms.presence import Presence
 from refbus.comms.route import Route
 from refbus.comms.vote import Tally, Votes
-from refbus.kernel import db, files, jsontext
+from refbus.kernel import db, files, iso, jsontext
 from refbus.kernel.db import Database
 from refbus.kernel.errors import BusError, Corrupt, IdConflict, InvalidArgument, SchemaMismatch
 from refbus.kernel.rules import retry
@@ -926,3 +927,23 @@ def whole_seconds():
 def writes_into_a_removed_file():
     """The open file is believed: a write after somebody removed it is acknowledged, and gone."""
     patch(Database, refuse_another_file=lambda self, **how: None)
+
+
+@fault("comms.log.99")
+def waits_for_a_lock_for_ever():
+    """The busy time-out is more than an hour: a writer waits for as long as another one keeps the lock."""
+    patch(db, BUSY_TIMEOUT_MS=5_000_000)
+
+
+@fault("comms.log.61", item="log.vote_cast", author="public report, mcp_agent_mail #73")
+def times_without_a_zone_are_local():
+    """A time without a zone is taken as local: a deadline is another one for each process."""
+    parse = iso.parse
+
+    def parse_local(what: str, value: Any) -> int:
+        with contextlib.suppress(ValueError, TypeError):
+            if (at := datetime.fromisoformat(value)).tzinfo is None:
+                value = at.astimezone().isoformat()
+        return parse(what, value)
+
+    patch(iso, parse=parse_local)

@@ -182,3 +182,21 @@ class UnknownAgentsAreIdle(CommsBus):
         except NotFound:
             counters = dict.fromkeys(("messages_pending", "messages_processed", "error_count"), 0)
             return {"agent_id": agent_id, "status": "idle", "last_heartbeat": self.store.now(), **counters}
+
+
+@fault("comms.log.95", chaos={"holds": True, "only": "complete_message"}, author="public report, claude-code #53896")
+class CountsWhatItRead(CommsBus):
+    """messages_processed is read, and written back in another transaction: two completions at once count one."""
+
+    def complete_message(self, *args: Any, **how: Any) -> Any:
+        sql = "SELECT agent_id, messages_processed FROM agent_status"
+        before = dict(self.store.db.rows(sql))
+        reply = super().complete_message(*args, **how)
+        with self.store.transaction() as tx:
+            for agent_id, count in tx.rows(sql):
+                if count > before.get(agent_id, 0):
+                    tx.execute(
+                        "UPDATE agent_status SET messages_processed = ? WHERE agent_id = ?",
+                        (before.get(agent_id, 0) + 1, agent_id),
+                    )
+        return reply

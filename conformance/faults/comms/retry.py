@@ -427,3 +427,20 @@ class RetriesUnderANewId(CommsBus):
 def retries_what_no_time_can_mend():
     """A bad argument is tried again."""
     patch(retry, NOT_RETRYABLE=())
+
+
+@fault("comms.retry.27", author="public report, pulsar #6960")
+class BuriesTwice(CommsBus):
+    """A message that is dead is handed out once more, and another consumer buries it a second time."""
+
+    def complete_message(self, *args: Any, **how: Any) -> Any:
+        reply = super().complete_message(*args, **how)
+        if reply["status"] == "dead":
+            with self.store.transaction() as tx:
+                tx.execute(
+                    "INSERT INTO dead_letter_queue (id, original_message, error, moved_at, retry_count)"
+                    " SELECT id || ':again', original_message, error, moved_at, retry_count + 1"
+                    " FROM dead_letter_queue WHERE id NOT LIKE '%:again' AND id || ':again' NOT IN"
+                    " (SELECT id FROM dead_letter_queue)"
+                )
+        return reply

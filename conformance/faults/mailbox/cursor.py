@@ -175,3 +175,50 @@ def pages_of_any_size():
     """An answer has more messages than is declared."""
     rewrite(MailboxBus._received, 'self.LIMITS.get("page_max", limit)', "limit")
     return promising("ack", "page_max=2", "body_chars_max=1000")
+
+
+@fault("mailbox.log.01", author="public report, mcp_agent_mail_rust #229")
+class MarksMoreThanItShows(promising("consumes", "body_chars_max=9000")):  # type: ignore[misc]
+    """A receive marks all that waits as read, and answers with as much as its limit."""
+
+    def _received(self, agent_id: str, limit: int, after: int) -> dict[str, Any]:
+        answer = super()._received(agent_id, limit, after)
+        self.store.db.write("UPDATE deliveries SET shown = 1 WHERE reader = ?", (agent_id,))
+        return answer
+
+
+@fault("mailbox.cursor.04", author="public report, mission-control #4")
+def broadcasts_stay_unread():
+    """An ack marks what was sent to its agent alone: a broadcast comes again and again."""
+    rewrite(MailboxBus.ack, "JOIN messages USING (n) WHERE", "JOIN messages USING (n) WHERE recipient IS NOT NULL AND")
+
+
+@fault("mailbox.cursor.08", author="public report, mcp_agent_mail_rust #269")
+class CountsFromAnotherCopy(MailboxBus):
+    """`unacked` answers from a copy that was taken at the agent's last receive."""
+
+    def receive(self, agent_id: str, *args: Any, **how: Any) -> dict[str, Any]:
+        reply = super().receive(agent_id, *args, **how)
+        self.__dict__.setdefault("_copies", {})[agent_id] = super().unacked(agent_id)
+        return reply
+
+    def unacked(self, agent_id: str) -> dict[str, Any]:
+        copies = self.__dict__.get("_copies", {})
+        return copies[agent_id] if agent_id in copies else super().unacked(agent_id)
+
+
+@fault("mailbox.cursor.19", author="public report, agentscope #2300")
+class ReadsThenDeletes(promising("consumes", "body_chars_max=9000")):  # type: ignore[misc]
+    """A receive reads what waits, and takes it out a moment later: two processes of an agent have it both."""
+
+    def _received(self, agent_id: str, limit: int, after: int) -> dict[str, Any]:
+        with self.store.transaction() as tx:
+            self._register(tx, agent_id)
+            rows = self._waiting(tx, agent_id, after)[:limit]
+            position, base = max([after, *(row["n"] for row in rows)]), self._base(tx)
+        if rows:
+            time.sleep(0.005)
+        with self.store.transaction() as tx:
+            shown = [(agent_id, row["n"]) for row in rows]
+            tx.executemany("UPDATE deliveries SET shown = 1 WHERE reader = ? AND n = ?", shown)
+        return {"messages": [module._shown(row) for row in rows], "position": position, "base": base}

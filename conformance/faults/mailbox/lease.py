@@ -69,3 +69,15 @@ def tokens_stay():
 def anybody_may_renew():
     """A renewal by another agent is granted."""
     rewrite(MailboxBus.renew, "not lease.may_keep(held, agent_id, token)", "False")
+
+
+@fault("mailbox.lease.06", author="public report, Containarium #1318")
+class CountsGrantsInItsMemory(MailboxBus):
+    """The token of a grant comes from a counter of the process: after a restart an old token is good again."""
+
+    def claim(self, name: str, agent_id: str, ttl_ms: int) -> dict[str, Any]:
+        reply = super().claim(name, agent_id, ttl_ms)
+        if reply["granted"]:
+            self.__dict__["_grants"] = reply["token"] = self.__dict__.get("_grants", 0) + 1
+            self.store.db.write("UPDATE claims SET token = ? WHERE name = ?", (reply["token"], name))
+        return reply

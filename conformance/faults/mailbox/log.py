@@ -275,3 +275,15 @@ def _changed(**columns: Any) -> Any:
     """A message as its reader sees it, with these columns made another way."""
     shown = module._shown
     return lambda row: {**shown(row), **{name: made(row) for name, made in columns.items()}}
+
+
+@fault("mailbox.log.05", author="public report, openclaw #27939")
+class RemembersKeysInItsMemory(MailboxBus):
+    """Sends again are known by the process that took the first alone: after a restart there are two."""
+
+    def _sent_before(self, tx: Any, draft: dict[str, Any]) -> dict[str, Any] | None:
+        known, key = self.__dict__.setdefault("_keys", set()), (draft["sender"], draft["key"])
+        if draft["key"] is None or key in known:
+            return super()._sent_before(tx, draft)
+        known.add(key)
+        return None

@@ -646,3 +646,23 @@ def writes_where_agents_write():
         return stage(self, copies)
 
     patch(deliver.Delivery, stage=staged)
+
+
+@fault("relay.log.58", chaos={"points": True, "only": "scan"})
+def recovers_on_paper_first():
+    """A recovery says that a delivery is complete, and then places its copies: a second death loses them."""
+
+    def finish(self: Recovery, operation: int, payload: Any) -> None:
+        with self._store.transaction() as tx:
+            for message in payload["messages"]:
+                ledger.complete(tx, message)
+            self._delivery.complete(tx, operation, payload, [])
+        self._delivery.place(payload)
+
+    patch(Recovery, _finish_delivery=finish)
+
+
+@fault("relay.log.58", chaos={"points": True, "only": "scan"}, author="public report, OpenViking #3225")
+def what_was_begun_stays_so():
+    """After a restart nobody takes up what was processing: it stays so for ever."""
+    patch(Recovery, _release_claims=lambda _self: None)

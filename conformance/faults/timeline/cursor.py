@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from plant import fault, patch, rewrite
+from waits import timed_before_the_lock
 
 from refbus.kernel import wake
 from refbus.kernel.errors import InvalidArgument, NotFound
@@ -313,3 +314,9 @@ def waits_for_a_write():
 def what_is_in_hands_is_anybodys():
     """A message that a worker has is given to the next one that asks."""
     SqliteQueue.ack_wait_us = property(lambda _: 0, lambda _, value: None)
+
+
+@fault("timeline.cursor.25")
+def times_before_the_lock():
+    """A fetch takes the time before it waits for the file: its message comes again too soon."""
+    timed_before_the_lock()

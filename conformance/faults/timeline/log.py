@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from plant import fault, patch, reword
+from plant import fault, patch, reword, rewrite
 
 from refbus.kernel.db import Database
 from refbus.kernel.errors import Busy, DiskFull, IdConflict, InvalidArgument, NotFound
@@ -693,3 +693,20 @@ def verify_trusts_hashes():
 def writes_into_a_removed_file():
     """The open file is believed: a write after somebody removed it is acknowledged, and gone."""
     patch(Database, refuse_another_file=lambda self, **how: None)
+
+
+@fault("timeline.log.22", item="log.cut_chain")
+def believes_each_by_itself():
+    """verify does not hold `previous` against the hash before: a message of another record is sound in its place."""
+    rewrite(
+        verify._wrong, '    if node.previous != last.hash:\n        yield "previous is not the hash before it"\n', ""
+    )
+
+
+@fault("timeline.log.55")
+class KeepsWhatItVerified(TimelineBus):
+    """Each verify leaves memory behind."""
+
+    def verify(self, *args: Any, **how: Any) -> Any:
+        self.__dict__.setdefault("_verified", []).append(bytearray(os.urandom(1) * (4 << 20)))
+        return super().verify(*args, **how)

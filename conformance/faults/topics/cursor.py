@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import math
+import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -627,3 +628,30 @@ class ZeroSecondsAreUnsaid(TopicsBus):
     def begin_sync(self, *args: Any, **kwargs: Any) -> SyncCall:
         kwargs["wait_seconds"] = kwargs.get("wait_seconds") or 2
         return super().begin_sync(*args, **kwargs)
+
+
+@fault("topics.cursor.56")
+def waits_are_cut_short():
+    """No wait is longer than 20 s, whatever was asked for."""
+    begins = SyncCall.__init__
+
+    def begins_bounded(self: SyncCall, *args: Any) -> None:
+        begins(self, *args)
+        self.deadline = min(self.deadline, time.monotonic() + 20)
+
+    patch(SyncCall, __init__=begins_bounded)
+
+
+@fault("topics.cursor.26", item="cursor.two_waits")
+def a_wait_for_two_ends_for_both():
+    """Two syncs of a session wait on a topic: once one has the message that came, the other gives up."""
+    receive, served = SyncCall.receive, set[Any]()
+
+    def receives(self: SyncCall) -> None:
+        receive(self)
+        if self.reply["received"]:
+            served.add(self.me)
+        elif self.me in served:
+            self.deadline = time.monotonic()
+
+    patch(SyncCall, receive=receives)

@@ -1,5 +1,6 @@
 """Faults of topics, limit."""
 
+import os
 from typing import Any
 
 from plant import fault
@@ -67,3 +68,12 @@ class SyncMendsItsNumbers(TopicsBus):
         self, topic_id: str, outbox: Any = None, max_items: int = 20, wait_seconds: int = 60, **more: Any
     ) -> SyncCall:
         return super().begin_sync(topic_id, outbox, max(max_items, 1), wait_seconds=max(wait_seconds, 0), **more)
+
+
+@fault("topics.limit.09")
+class RemembersEachSync(TopicsBus):
+    """Every sync leaves a descriptor, as a watch that nobody closes does."""
+
+    def begin_sync(self, *args: Any, **how: Any) -> Any:
+        os.open(os.devnull, os.O_RDONLY)
+        return super().begin_sync(*args, **how)

@@ -443,3 +443,19 @@ def writes_once():
         os.replace(scratch, path)
 
     patch(blob, atomic_write=write_some)
+
+
+@fault("worker.blob.16", chaos={"points": True, "only": "save_blob"})
+class AnswersBeforeItsFile(WorkerBus):
+    """A blob is answered from memory, and its file is written a moment later."""
+
+    def save_blob(self, content: Any) -> Any:
+        text = limit.payload(content)
+        ref = ref_of(text.encode())
+        self.__dict__.setdefault("_saved", {})[ref] = content
+        threading.Timer(0.03, self.blobs.save_text, [text]).start()
+        return {"ref": ref}
+
+    def load_blob(self, ref: str) -> Any:
+        saved = self.__dict__.get("_saved", {})
+        return {"content": saved[ref]} if ref in saved else super().load_blob(ref)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from typing import Any
 
@@ -287,3 +289,33 @@ class WaitingInVainIsAnError(WorkerBus):
         if wait_ms and not reply["messages"]:
             raise Busy("nothing came")
         return reply
+
+
+@fault("worker.log.54", chaos={"kills": 60})
+class AcknowledgesAtItsEnd(WorkerBus):
+    """On SIGTERM all that was handed out is acknowledged, handled or not."""
+
+    def poll(self, agent_id: str, *args: Any, **how: Any) -> Any:
+        signal.signal(signal.SIGTERM, lambda *_: self._leave())
+        reply = super().poll(agent_id, *args, **how)
+        if reply["messages"]:
+            self.__dict__.setdefault("_handed", {})[agent_id] = reply["messages"][-1]["seq"]
+        return reply
+
+    def _leave(self) -> None:
+        for agent_id, seq in self.__dict__.get("_handed", {}).items():
+            self.ack(agent_id, seq)
+        os._exit(0)
+
+
+@fault("worker.log.55", chaos={"disk_full": True, "only": "ack", "levels": ()}, author="public report, pulsar #7683")
+class RemembersAnAckBeforeItIsStored(WorkerBus):
+    """An ack is remembered before it is stored: after an error, the same again is answered and not made."""
+
+    def ack(self, agent_id: str, seq: int) -> Any:
+        acked = self.__dict__.setdefault("_acked", {})
+        if isinstance(seq, int) and seq <= acked.get(agent_id, -1):
+            return {"last_acked_seq": acked[agent_id]}
+        if isinstance(seq, int) and seq <= self.db.row("SELECT coalesce(max(seq), 0) FROM messages")[0]:
+            acked[agent_id] = seq
+        return super().ack(agent_id, seq)

@@ -233,3 +233,12 @@ def takes_nul():
 def unknown_methods_are_bad_arguments():
     """An unknown method is answered with another number than -32601."""
     patch(driver, METHOD_NOT_FOUND=-32000)
+
+
+@fault("worker.limit.19", author="public report, mcp_agent_mail #116")
+class LeavesADescriptor(WorkerBus):
+    """Each export leaves a descriptor open."""
+
+    def export_to_jsonl(self) -> Any:
+        os.open(self.folder, os.O_RDONLY)
+        return super().export_to_jsonl()

@@ -906,3 +906,16 @@ def waits_for_a_file_that_goes():
 def writes_into_a_removed_file():
     """The open file is believed: a write after somebody removed it is acknowledged, and gone."""
     patch(Database, refuse_another_file=lambda self, **how: None)
+
+
+@fault("worker.log.46", item="log.signing")
+def signs_all_but_the_number():
+    """The signature leaves out the seq: a message with its signature can be moved to another place in the log."""
+    _mac = signing.mac
+    patch(signing, mac=lambda key, row: _mac(key, row[1:]))
+
+
+@fault("worker.log.75")
+def waits_for_a_lock_for_ever():
+    """The busy time-out is more than an hour: a writer waits for as long as another one keeps the lock."""
+    patch(db, BUSY_TIMEOUT_MS=5_000_000)

@@ -305,6 +305,14 @@ PEERS = (
         lambda p: _of(p, "held"),
         ("complete_message", "complete_message, failed"),
     ),
+    # Whatever is counted for the agent is counted twice.
+    PeerCall(
+        "a completion of another message",
+        "complete_message",
+        lambda p: _of(p, "asked"),
+        ("complete_message",),
+        is_whole=True,
+    ),
     # Closed is closed: a vote that was cast in time is in the tally, or refused.
     PeerCall(
         "a tally behind the deadline, which passes meanwhile",

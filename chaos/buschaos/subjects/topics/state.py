@@ -13,6 +13,7 @@ from typing import Any
 
 from buschaos import reading
 from buschaos.state import Evidence, Problem, Promise, decoded, short
+from buschaos.tape import image
 from busproof.contract.history import Event
 from busproof.contract.topics import DB_NAME
 
@@ -35,7 +36,7 @@ def read(store: Path) -> dict[str, Any]:
     """
     with tempfile.TemporaryDirectory(prefix="busproof-look-") as folder:
         copy = Path(folder) / "store"
-        shutil.copytree(store, copy, ignore=shutil.ignore_patterns("*-shm"), symlinks=True)
+        image.copy(store, copy, ignore=shutil.ignore_patterns("*-shm"))
         if not (copy / DB_NAME).exists():
             return {table: [] for table in _TABLES}
         with contextlib.closing(sqlite3.connect(copy / DB_NAME)) as connection:

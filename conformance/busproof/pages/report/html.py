@@ -14,6 +14,7 @@ from busproof.pages.report.lines import Report, worst_by_row
 from busproof.pages.report.swimlane import picture
 from busproof.pages.report.terminal import not_asked, replay_command
 from busproof.run.result import WORST_FIRST
+from busproof.words import printable
 
 
 def write(report: Report, path: Path) -> None:
@@ -38,7 +39,7 @@ def write(report: Report, path: Path) -> None:
         rows=_by_row(rows),
         outcomes=[outcome for outcome in WORST_FIRST if outcome in report.footer["counts"]],
     )
-    path.write_text(page, encoding="utf-8", errors="backslashreplace")  # half a character
+    path.write_text(printable(page), encoding="utf-8")  # harmless in a terminal, too
 
 
 def _shown(report: Report) -> Any:

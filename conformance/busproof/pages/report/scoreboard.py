@@ -18,6 +18,7 @@ from busproof.contract.catalogue import catalogue
 from busproof.pages.report import badge
 from busproof.pages.report.causes import causes
 from busproof.pages.report.lines import Report, kept, load
+from busproof.words import printable
 
 WHY_CHARS = 240
 FIELD = evidence.FOLDER.parent / "examples" / "field"
@@ -33,7 +34,7 @@ def write(reports: Sequence[Path], folder: Path) -> list[Path]:
         pages[folder / f"{_name(report)}.md"] = _page(report, Path(os.path.relpath(path, folder)))
         (folder / f"{_name(report)}.svg").write_text(badge.svg(report), encoding="utf-8")
     for place, text in pages.items():
-        place.write_text(text, encoding="utf-8")
+        place.write_text(printable(text), encoding="utf-8")
     return list(pages)
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import time
+from collections import Counter
+from functools import partial
 
 from busproof.bus.session import Session
-from busproof.play.scenarios.common import definite, said
+from busproof.play.scenarios.common import at_once, definite, said
 from busproof.play.suite import Ctx
 from busproof.play.suite import scenario as any_scenario
 
-scenario = functools.partial(any_scenario, system="mailbox")
+scenario = partial(any_scenario, system="mailbox")
 AT_ONCE_MAX = 3_000  # messages that a limit is filled with
+MOMENTS = 12  # two processes meet in most of them
 WAITED_MS_MAX = 5_000  # at the machine's own time
 
 
@@ -80,3 +82,20 @@ def page_limit(ctx: Ctx) -> None:
         ann.call("send", to="bob", body=f"message {number}")
     shown = len(bob.call("receive", limit=limit + 1)["messages"])
     ctx.expect("mailbox.cursor.15", shown == limit, f"page_max is {limit}, and an answer has {shown}")
+
+
+@scenario("cursor.taken_once", needs=("consumes",))
+def taken_once(ctx: Ctx) -> None:
+    """Two processes receive for one agent at one moment, again and again: each message is shown once."""
+    ann, bob = _two(ctx)
+    other, sent, shown = ctx.agent("bob"), Counter[str](), Counter[str]()
+    for turn in range(MOMENTS):
+        bodies = [f"{turn} {number}" for number in range(3)]
+        for body in bodies:
+            ann.call("send", to="bob", body=body)
+        sent.update(bodies)
+        pages = at_once(partial(bob.call, "receive"), partial(other.call, "receive"))
+        shown.update(message["body"] for page in pages if isinstance(page, dict) for message in page["messages"])
+    shown.update(_bodies(bob))
+    twice, never = sorted(shown - sent), sorted(sent - shown)
+    ctx.expect("mailbox.cursor.19", not twice and not never, f"shown twice: {twice}; never: {never}")

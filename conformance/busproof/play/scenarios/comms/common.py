@@ -6,10 +6,13 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from busproof.bus.session import Session
+from busproof.contract import CONTRACTS
 from busproof.play.scenarios.common import Row, joined
 from busproof.play.suite import Ctx
 from busproof.play.suite import scenario as any_scenario
@@ -60,8 +63,13 @@ def sees(session: Session, message_id: str, *channels: str) -> bool:
 @contextmanager
 def database(ctx: Ctx) -> Iterator[sqlite3.Connection]:
     """The project's messages.db."""
-    with joined(ctx.store / ".claude" / "communications" / "messages.db") as connection:
+    with joined(path_of(ctx)) as connection:
         yield connection
+
+
+def path_of(ctx: Ctx) -> Path:
+    """Where the project has it."""
+    return ctx.store / CONTRACTS["comms"].store
 
 
 def stored(ctx: Ctx, message_id: str) -> Row:
@@ -69,6 +77,12 @@ def stored(ctx: Ctx, message_id: str) -> Row:
     with database(ctx) as db:
         row = db.execute("SELECT * FROM messages WHERE id = ?", (message_id,)).fetchone()
     return dict(row) if row else {}
+
+
+def epoch_ms(text: str) -> float:
+    """The time that a text tells. Without a zone it is UTC, as the seed writes it."""
+    at = datetime.fromisoformat(text)
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000
 
 
 def stranger_sends(ctx: Ctx, message_id: str, **columns: Any) -> None:

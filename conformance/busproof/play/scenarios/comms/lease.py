@@ -5,8 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from busproof.contract.comms import VISIBILITY_MS
-from busproof.play.scenarios.common import at_once, definite, ids, raced, said
-from busproof.play.scenarios.comms.common import claim, complete, receive, scenario, sees, send, stored
+from busproof.play.scenarios.common import at_once, behind_a_lock, definite, ids, raced, said
+from busproof.play.scenarios.comms.common import (
+    claim,
+    complete,
+    epoch_ms,
+    path_of,
+    receive,
+    scenario,
+    sees,
+    send,
+    stored,
+)
 from busproof.play.suite import Ctx
 
 
@@ -27,6 +37,18 @@ def claim_once(ctx: Ctx) -> None:
         ctx.expect("comms.lease.04", good, f"the row of a claimed message: {row}")
     nothing = claim(b, "00000000-0000-4000-8000-00000000dead")
     ctx.expect("comms.lease.05", not nothing, "a message that does not exist was claimed")
+
+
+@scenario("lease.granted_after_a_wait", needs=("sqlite",))
+def granted_after_a_wait(ctx: Ctx) -> None:
+    """A claim waits while the kit holds the write lock, in real time: no claim can begin before the lock is free."""
+    a, late = ctx.agent_in_real_time("a"), ctx.agent_in_real_time("late")
+    name = send(a, "late")
+    free_ms = behind_a_lock(path_of(ctx), lambda: late.refusal("claim_message", message_id=name))
+    row = stored(ctx, name)
+    began = row.get("last_delivered_at")
+    good = row.get("status") != "processing" or (began is not None and epoch_ms(began) >= free_ms)
+    ctx.expect("comms.lease.29", good, f"the lock was free at {free_ms} ms, and the claim is told to begin at {began}")
 
 
 @scenario("lease.complete")
@@ -124,8 +146,8 @@ def visibility(ctx: Ctx) -> None:
 def late_completion(ctx: Ctx) -> None:
     """An agent that lost its claim to another cannot complete with it; one that was only late can."""
     a, b, c = ctx.agent("a"), ctx.agent("b"), ctx.agent("b")
-    lost, late = send(a, "b"), send(a, "b")
-    counts = {n: b.call("claim_message", message_id=n)["delivery_count"] for n in (lost, late)}
+    lost, late, left = send(a, "b"), send(a, "b"), send(a, "b")
+    counts = {n: b.call("claim_message", message_id=n)["delivery_count"] for n in (lost, late, left)}
     ctx.advance(VISIBILITY_MS + 1)
     count = c.call("claim_message", message_id=lost)["delivery_count"]
     ctx.expect("comms.lease.16", count > counts[lost], f"delivery_count was {counts[lost]}, then {count}")
@@ -144,6 +166,13 @@ def late_completion(ctx: Ctx) -> None:
     ctx.expect(
         "comms.lease.18", only_late is None and not sees(c, late), f"completed late, unclaimed since: {said(only_late)}"
     )
+    # A refused completion must not take the end of the other one's claim away.
+    claim(c, left)
+    refused = b.refusal("complete_message", message_id=left, delivery_count=counts[left])
+    ctx.crash(c)
+    ctx.advance(VISIBILITY_MS + 1)
+    why = f"of a claim that was lost {said(refused)}; the next claimer died, and after 60 s it is not received"
+    ctx.expect("comms.lease.13", sees(ctx.agent("b"), left), why)
 
 
 @scenario("lease.broadcast")

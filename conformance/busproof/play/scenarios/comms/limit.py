@@ -43,6 +43,13 @@ def bucket(ctx: Ctx) -> None:
     ctx.advance(3_600_000)
     full = sends(a, 105)
     ctx.expect("comms.limit.04", full == 100, f"after an hour {full} of 105 were accepted")
+    ctx.advance(3_600_000)
+    cast = {"vote_id": "00000000-0000-4000-8000-00000000dead", "option": "x"}  # there is no such vote
+    kinds = ("vote.cast", "", "vote.initiate")
+    refused = [a.refusal("send_message", message_type=kind, payload=cast) for kind in kinds]
+    left = sends(a, 105)
+    why = f"of a full bucket, after {sum(map(bool, refused))} of 3 sends were refused, {left} of 105 were accepted"
+    ctx.expect("comms.limit.16", left == 100 - refused.count(None), why)
 
 
 @scenario("limit.each_agent", needs=("clock",))

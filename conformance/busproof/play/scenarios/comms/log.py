@@ -16,7 +16,17 @@ from typing import Any
 from busproof.bus.base import DoorError, Refused
 from busproof.bus.session import Session
 from busproof.contract.comms import COMMS_METHODS
-from busproof.play.scenarios.common import Row, at_once, definite, ids, lost_by_opening, out_of_time, remove, said
+from busproof.play.scenarios.common import (
+    Row,
+    at_once,
+    definite,
+    ids,
+    lost_by_opening,
+    out_of_time,
+    remove,
+    said,
+    waits_for_ever,
+)
 from busproof.play.scenarios.comms.common import claim, database, receive, scenario, sees, send, stored, stranger_sends
 from busproof.play.scenarios.comms.retry import fail_for_good
 from busproof.play.scenarios.gone import Calls, lost, offered
@@ -293,6 +303,15 @@ def waits_for_a_lock(ctx: Ctx) -> None:
     ctx.expect("comms.log.29", reads, "a read while another held the write lock did not show the message")
 
 
+@scenario("log.a_lock_that_stays", needs=("sqlite",), is_long=True)
+def a_lock_that_stays(ctx: Ctx) -> None:
+    """A send for which there is no lock is answered, though the lock stays."""
+    agent = ctx.agent("a")
+    send(agent, "b")
+    wrong = waits_for_ever(ctx, agent, "send_message", to_agent="b", message_type="note", payload={})
+    ctx.expect("comms.log.99", not wrong, wrong)
+
+
 @scenario("log.bad_envelopes")
 def bad_envelopes(ctx: Ctx) -> None:
     """A call that the envelope does not allow is refused, and nothing is stored."""
@@ -422,12 +441,27 @@ def broken_schemas(ctx: Ctx) -> None:
 OPTIONAL = {"aspects", "artifact_path", "progress", "current_task"}
 
 
+def _closes_for_some(sessions: list[Session], opened: Row) -> str:
+    """How processes, which live in several zones, differ on a vote; empty: it is closed for all or for nobody."""
+    votes: list[str | None] = []
+    for session in sessions:
+        try:
+            votes.append(send(session, message_type="vote.initiate", payload=opened))
+        except Refused:
+            votes.append(None)
+    closed = {vote: [session.call("tally", vote_id=vote)["closed"] for session in sessions] for vote in votes if vote}
+    is_one = len({vote is None for vote in votes}) == 1 and all(len(set(ends)) == 1 for ends in closed.values())
+    return "" if is_one else f"taken by {len(closed)} of {len(votes)} processes, closed for each: {[*closed.values()]}"
+
+
 @scenario("log.vote_cast", needs=("votes", "clock"))
 def vote_cast(ctx: Ctx) -> None:
     """One vote an agent, its last; only for an option of a vote that is there and open; a tally that then stays."""
     a, b, c = (ctx.agent(name) for name in "abc")
     deadline = "2026-01-10T14:10:00Z"
     opened = {"topic": "t", "options": ["x", "y"], "deadline": deadline}
+    differ = _closes_for_some([a, b, c], {**opened, "deadline": "2026-01-10T14:05:00"})
+    ctx.expect("comms.log.61", not differ, f"a vote until 14:05, told without a zone: {differ}")
     vote, tied = (send(a, message_type="vote.initiate", payload=opened) for _ in range(2))
 
     def cast(session: Any, **said_: Any) -> Any:

@@ -8,8 +8,8 @@ import time
 from busproof.bus.base import DoorError, Refused
 from busproof.bus.nats import NatsServer
 from busproof.bus.session import Session
-from busproof.contract.timeline import ACK_WAIT_MS
-from busproof.play.scenarios.common import at_once, raced, said
+from busproof.contract.timeline import ACK_WAIT_MS, DB_NAME
+from busproof.play.scenarios.common import Row, at_once, behind_a_lock, raced, said
 from busproof.play.scenarios.timeline.common import (
     ANY_REQUEST,
     far_away,
@@ -91,6 +91,22 @@ def comes_back(ctx: Ctx) -> None:
     ok = held is not None and late is not None and late["delivery_count"] == 2 and took_s >= 0.997
     why = f"in hands for 1 s: {held!s:.100}; somebody waited up to 20 s and got, {took_s:.3f} s after: {late!s:.200}"
     ctx.expect("timeline.cursor.19", ok, why)
+
+
+@scenario("cursor.given_after_a_wait", needs=("sqlite",), ack_wait_ms=2_000)
+def given_after_a_wait(ctx: Ctx) -> None:
+    """A fetch waits while the kit holds the write lock, in real time, for more than half of the message's time."""
+    first, second = ctx.agent_in_real_time("first"), ctx.agent_in_real_time("second")
+    send(first, request())
+    given: list[Row] = []
+    behind_a_lock(ctx.store / DB_NAME, lambda: given.append(first.call("fetch", filter=ANY_REQUEST)), locked_s=1.2)
+    began = time.monotonic()
+    while (again := fetch(second, ANY_REQUEST)) is None and time.monotonic() < began + 20:
+        time.sleep(0.05)  # not every member of a fleet waits by itself
+    took_s = time.monotonic() - began
+    good = not given or given[0]["message"] is None or (again is not None and took_s >= 1.9)
+    why = f"given after a wait for the lock, the message is {again and again['delivery']!s:.80} {took_s:.2f} s later"
+    ctx.expect("timeline.cursor.25", good, f"{why}, and its time is 2 s")
 
 
 def _behind_others(ctx: Ctx, worker: Session) -> None:

@@ -31,6 +31,7 @@ from busproof.play.scenarios.topics.common import (
 from busproof.play.suite import Ctx
 
 WAIT_S = 20
+LONG_S = 23
 LONG_WAITS_S = (86_400, 2_147_484, 4_294_968, 2**53)  # a day; and more milliseconds than 32 bits hold
 CANCELS = 6
 RESETS = 5  # who is first at a lock is luck
@@ -271,6 +272,17 @@ def ack_of_sent(ctx: Ctx) -> None:
 # ────────── waiting
 
 
+@scenario("cursor.waits_long", is_long=True)
+def waits_long(ctx: Ctx) -> None:
+    """A wait for nothing that is longer than any other wait of these scripts."""
+    topic_id, (reader,) = lane(ctx, "reader")
+    started = time.monotonic()
+    late = reader.call("sync", timeout_s=2 * LONG_S, topic_id=topic_id, wait_seconds=LONG_S)
+    took_s = time.monotonic() - started
+    good = took_s >= 0.95 * LONG_S and late["received"] == []
+    ctx.expect("topics.cursor.56", good, f"a wait of {LONG_S} s was over after {took_s:.2f} s with {bodies(late)}")
+
+
 @scenario("cursor.statuses")
 def statuses(ctx: Ctx) -> None:
     """empty without a wait, timeout after one, ready with a message."""
@@ -496,11 +508,12 @@ def wait_blocks_nothing(ctx: Ctx) -> None:
 
 @scenario("cursor.two_waits")
 def two_waits(ctx: Ctx) -> None:
-    """A session may wait twice on a topic; a message that comes is given to one of the two."""
+    """A session may wait twice on a topic; a message that comes is given to one of the two, and the other waits on."""
     topic_id, (reader, writer) = lane(ctx, "reader", "writer")
 
     def wait() -> Row:
-        return sync(reader, topic_id, wait_seconds=3)
+        began_s = time.monotonic()
+        return {**sync(reader, topic_id, wait_seconds=3), "took_s": time.monotonic() - began_s}
 
     def later() -> Row:
         time.sleep(1)  # whether both wait by then or not, it comes once
@@ -510,6 +523,10 @@ def two_waits(ctx: Ctx) -> None:
     replies = [reply for reply in at_once(wait, wait, later)[:2] if not isinstance(reply, DoorError)]
     came = [body for reply in [*replies, sync(reader, topic_id)] for body in bodies(reply)]
     ctx.expect("topics.cursor.53", came == ["once"], f"sent once, received by two waits and a look afterwards: {came}")
+    cut_s = [reply["took_s"] for reply in replies if not reply["received"] and reply["took_s"] < 2.85]
+    ctx.expect(
+        "topics.cursor.26", not cut_s, f"two waits of 3 s, and a message for one: without one, over after {cut_s} s"
+    )
 
 
 # ────────── callers that go

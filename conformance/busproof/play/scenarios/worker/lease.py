@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import threading
-import time
 from typing import Any
 
 from busproof.bus.base import DoorError
 from busproof.bus.session import Session
+from busproof.contract import CONTRACTS
 from busproof.contract.worker import LEASE_MS
+from busproof.play.scenarios.common import behind_a_lock
 from busproof.play.scenarios.worker.common import database, publish, raced, scenario
 from busproof.play.suite import Ctx
-
-WAIT_S = 0.5  # well above what clocks of one machine differ by
 
 
 def claims(session: Session, task: str = "task") -> bool:
@@ -31,14 +29,10 @@ def granted_after_a_wait(ctx: Ctx) -> None:
     """A claim waits while the kit holds the write lock, in real time: no lease can begin before the lock is free."""
     ctx.agent_in_real_time("first").call("try_claim_task", task_id="another")
     late = ctx.agent_in_real_time("late")
+    free_ms = behind_a_lock(
+        ctx.store / CONTRACTS["worker"].store, lambda: late.refusal("try_claim_task", task_id="task")
+    )
     with database(ctx) as db:
-        db.execute("BEGIN IMMEDIATE")
-        thread = threading.Thread(target=lambda: late.refusal("try_claim_task", task_id="task"))
-        thread.start()
-        thread.join(WAIT_S)
-        free_ms = time.time_ns() // 1_000_000
-        db.execute("ROLLBACK")
-        thread.join()
         granted = db.execute("SELECT lease_until_ms FROM task_claims WHERE task_id = 'task'").fetchone()
     # One that waits less is refused, and has no lease.
     good = granted is None or granted[0] >= free_ms + LEASE_MS

@@ -11,7 +11,7 @@ from typing import Any
 
 from busproof.bus.base import Refused
 from busproof.bus.session import Session
-from busproof.play.scenarios.common import Row, joined, lost_by_opening, out_of_time, remove
+from busproof.play.scenarios.common import Row, joined, lost_by_opening, out_of_time, remove, waits_for_ever
 from busproof.play.scenarios.gone import Calls, lost, offered
 from busproof.play.scenarios.halves import TIMES, halves
 from busproof.play.scenarios.worker.common import (
@@ -404,8 +404,10 @@ def signing(ctx: Ctx) -> None:
     publish(a, id="good", to="b", payload={"n": 1})
     publish(a, id="changed", to="b", payload={"n": 1})
     publish(a, id="resent", to="b", payload={"n": 1})
+    publish(a, id="moved", to="b", payload={"n": 1})
     if ctx.has("sqlite"):
         with database(ctx) as db:
+            _move_with_all_about_it(db, "moved")
             db.execute("UPDATE messages SET payload = '{\"n\": 2}' WHERE id = 'changed'")
             db.execute("UPDATE messages SET from_agent = 'boss' WHERE id = 'resent'")
         stranger_publishes(ctx, "unsigned", to_agent="b", payload="1")
@@ -413,7 +415,10 @@ def signing(ctx: Ctx) -> None:
     good = by_id["good"].get("payload") == {"n": 1} and not by_id["good"].get("payload_error")
     ctx.expect("worker.log.48", good, f"a signed message arrived as {by_id['good']}")
     if ctx.has("sqlite"):
-        for requirement, names in {"worker.log.46": ["changed", "resent"], "worker.log.47": ["unsigned"]}.items():
+        for requirement, names in {
+            "worker.log.46": ["changed", "resent", "moved"],
+            "worker.log.47": ["unsigned"],
+        }.items():
             bad = [by_id[n] for n in names if not _withheld(by_id[n])]
             ctx.expect(requirement, not bad, f"delivered as if it were genuine: {bad}")
     b.call("dump" if ctx.has("dump") else "status")
@@ -423,6 +428,15 @@ def signing(ctx: Ctx) -> None:
     texts |= {path.name: path.read_bytes().decode("latin-1") for path in files}
     shown = [place for place, text in texts.items() if KEY in text.lower() or bytes.fromhex(KEY).decode() in text]
     ctx.expect("worker.log.70", not shown, f"the signing key stands in {', '.join(shown)}")
+
+
+def _move_with_all_about_it(db: sqlite3.Connection, name: str) -> None:
+    """Give a message another number, in each table that has one: its signature goes with it."""
+    (seq,) = db.execute("SELECT seq FROM messages WHERE id = ?", (name,)).fetchone()
+    for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+        columns = [column["name"] for column in db.execute(f'PRAGMA table_info("{table}")')]
+        if "seq" in columns and not table.startswith("sqlite_"):
+            db.execute(f'UPDATE "{table}" SET seq = seq + 100 WHERE seq = ?', (seq,))
 
 
 def _withheld(row: dict[str, Any]) -> bool:
@@ -452,6 +466,15 @@ def contention(ctx: Ctx) -> None:
     why = f"two writers of 40 messages at once: errors {failed}, {count - 2} of 80 stored"
     wrong = _open_it_together(ctx, a, b) if good else {}
     ctx.expect("worker.log.49", good and not wrong, f"{why}; two that open the store at once and publish: {wrong}")
+
+
+@scenario("log.a_lock_that_stays", needs=("sqlite",), is_long=True)
+def a_lock_that_stays(ctx: Ctx) -> None:
+    """A publish for which there is no lock is answered, though the lock stays."""
+    agent = ctx.agent("a")
+    publish(agent, id="warm")
+    wrong = waits_for_ever(ctx, agent, "publish", message={"id": "locked out", "type": "note"})
+    ctx.expect("worker.log.75", not wrong, wrong)
 
 
 def _open_it_together(ctx: Ctx, a: Session, b: Session) -> dict[str, str]:
