@@ -272,7 +272,8 @@ class _FullDisk:
                         why = f"{operation.name} {self._when(level)} is answered with {name}: false"
                         level.problems.append(Problem(operation.noun, why))
             except Refused as error:
-                self._note(level, operation.name, error)
+                if error.code not in operation.again:  # others of these calls may have come before it
+                    self._note(level, operation.name, error)
                 answers[operation] = error
             except Lost as error:
                 level.answers["ended"] += 1
