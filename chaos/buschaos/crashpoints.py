@@ -50,7 +50,7 @@ FEW, FEW_ERRORS = 3, 2  # points of an operation, in a sample; half as many of s
 OPERATIONS_FEW = 6  # of slow starters, in a sample
 REAL_KILLS = 1  # of each operation's points, for readers to whom snapshots are not proof enough
 RECOVERIES = 1  # of each operation, in which a second process dies, and
-RECOVERIES_OF_MANY_STEPS = 4  # where the next to come finishes what was begun
+RECOVERIES_OF_MANY_STEPS = 8  # where the next to come finishes what was begun
 DEATHS_OF_A_RECOVERY = 8
 AGAIN_OF_SLOW_STARTERS = 4  # points of an operation at which the call is made again; all are looked at
 
@@ -213,7 +213,10 @@ class CrashPoints:
             yield (type(shot.point.verdict).__name__, shot.is_answered, kinds.get(shot.point.ordinal)), look
         deaths = self._drawn(operation, left, self._real_kills)
         yield from (real(self._as_it_ends(operation, shot.point)) for shot in deaths)
-        unanswered = [shot for shot in left if not shot.is_answered and isinstance(shot.point.verdict, Kill)][1:]
+        # Between two steps: within one there is nothing that a recovery could take for done.
+        steps = {change.ordinal for change in turns(rehearsal.changes)}
+        between = [shot for shot in left if shot.point.verdict == Kill() and shot.point.ordinal in steps]
+        unanswered = [shot for shot in between if not shot.is_answered][1:]
         recoveries = RECOVERIES if self._subject.catch_up is None else RECOVERIES_OF_MANY_STEPS
         for shot in self._drawn(operation, unanswered, recoveries if self._real_kills else 0):
             yield ("again", kinds.get(shot.point.ordinal)), partial(dying_again, shot)
@@ -257,14 +260,13 @@ class CrashPoints:
     def _dies_again(
         self, ground: Ground, operation: Operation, shot: Shot, *, rehearsal: Rehearsal, work: Path
     ) -> PointResult:
-        """The next process dies in its recovery, at all or at some of its changes; a third one must complete that."""
+        """The next process dies between the first steps of its recovery; a third one must complete that."""
         with contextlib.closing(Stage(ground, operation, work / f"point-{next(self._numbers)}", shot.image)) as stage:
             base, changes = stage.recovery()
-        seconds = [second for second in shots(base, changes, lambda _: set()) if second.struck is not None]
+        steps = {change.ordinal for change in turns(changes)}
+        seconds = [second for second in shots(base, changes, lambda _: set()) if second.point.ordinal in steps]
         if self._only is None:
-            seconds = random.Random(f"{self._seed} {operation.name} again").sample(
-                seconds, min(len(seconds), DEATHS_OF_A_RECOVERY)
-            )
+            seconds = seconds[:DEATHS_OF_A_RECOVERY]  # behind them it does new work, which dies elsewhere
         result = PointResult(shot.point, "", [], is_struck=bool(seconds))
         for second in seconds:
             point = replace(shot.point, then=second.point.ordinal)

@@ -147,6 +147,7 @@ class Disk:
         self._data: list[bytes | bytearray] = list(base.files.values())
         self.names = {path: number for number, path in enumerate(base.files)}
         self._folders, self._links = set(base.folders), dict(base.links)
+        self._ends = {path for path, mode in base.modes.items() if stat.S_IFMT(mode)}
 
     def image(self) -> Image:
         """As it is now."""
@@ -173,6 +174,8 @@ class Disk:
 
     def _do(self, step: Step) -> None:
         match step.kind:
+            case "write" | "cut" if step.path in self._ends:
+                pass  # it went to whoever reads there
             case "write" | "cut" if step.path in self.names:
                 self._change(self.names[step.path], step)
             case "create" if step.path not in self.names:

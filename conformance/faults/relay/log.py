@@ -657,7 +657,9 @@ def recovers_on_paper_first():
             for message in payload["messages"]:
                 ledger.complete(tx, message)
             self._delivery.complete(tx, operation, payload, [])
-        self._delivery.place(payload)
+        if lost := self._delivery.place(payload):
+            with self._store.transaction() as tx:
+                self._delivery.complete(tx, operation, payload, lost)
 
     patch(Recovery, _finish_delivery=finish)
 
