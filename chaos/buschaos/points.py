@@ -192,6 +192,7 @@ _COPIES = ("copy_file_range", "splice")
 _FILLS = (*_WRITES, "fallocate", "sendfile", *_COPIES)  # calls that need room: a file can still be cut, and synced
 SYNCS = ("fsync", "fdatasync")
 _REMOVES = ("unlink", "unlinkat", "rmdir")
+PLACES_FILES = (*_RENAMES, *_REMOVES, "link", "linkat")
 READS = bpf.READS
 
 # The errors that a call can meet on a real system (its manual page), and so those that are injected.
