@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from buschaos import points, report
+from buschaos import mend, points, report
 from buschaos.acts import ACTS, acts_of
 from buschaos.acts.base import Findings
 from buschaos.bus import RunFailed
@@ -21,7 +21,7 @@ from buschaos.live import Live
 from buschaos.operations import Operation
 from buschaos.run import Run, Settings, known_words, run
 from buschaos.schedules import replayed
-from buschaos.state import Problem
+from buschaos.state import Problem, by_field
 from buschaos.subjects import SUBJECTS
 from buschaos.subjects.base import Subject
 from busproof.bus.base import DoorError
@@ -31,19 +31,19 @@ from busproof.lock import Taken, alone
 from busproof.pages.report.lines import EXIT_CODES, Report
 from busproof.words import kit_failed, one_line, reason, say
 
-QUICK_S = 30.0
 PROBLEMS_SHOWN = 10
 JOBS = min(os.cpu_count() or 1, 4)  # an act keeps about one core busy
 _EPILOG = """\
 Without a flag that names an act, all acts that the system knows are played (200 kills, 40 of MCP servers); with any of
 them, only those. Callers can be told to go where they are an MCP server's (topics).
---quick and --minutes give each act an equal part of the time and draw points by the seed; what is left out is told. An
-act that was cut short, by the time, --stop-after or Ctrl-C, may find problems, but never shows that there is none.
+--quick plays a sample of every act, drawn by the seed, to its end: it decides every row, and tells what the full run
+adds. --minutes gives each act an equal part of the time. An act that was cut short, by the time, --stop-after or
+Ctrl-C, may find problems, but never shows that there is none.
 Exit code: 0 valid, 1 invalid, 2 unknown (could not run, was cut short, or could not be told).
 
 examples:
   busproof chaos worker                                        the reference, all acts, two to three minutes
-  busproof chaos worker --bus 'exec:./my-bus' --quick          something of everything, in half a minute
+  busproof chaos worker --bus 'exec:./my-bus' --quick          a sample of each act, in half a minute
   busproof chaos worker --bus 'exec:./my-bus' --stop-after 1   until the first problem
   busproof chaos worker --bus 'exec:./my-bus' --kills 100      100 kills at random moments
   busproof chaos worker --bus 'exec:./my-bus' --kills 100 --calls 5000    a history of a million events
@@ -78,7 +78,7 @@ def parser() -> argparse.ArgumentParser:
         act.arguments(made)
     made.add_argument("--only", action="append", metavar="OPERATION", help="this operation alone; again for more")
     made.add_argument("--at", type=points.parse, metavar="N:FAULT", help=f"one point: {points.EXAMPLES}")
-    made.add_argument("--quick", action="store_true", help=f"{QUICK_S:g} s in all, and what that leaves out")
+    made.add_argument("--quick", action="store_true", help="a sample of each act, about half a minute")
     made.add_argument("--minutes", type=float, metavar="N", help="begin nothing new after so many minutes")
     made.add_argument("--stop-after", type=int, metavar="N", help="end when N kinds of problems are found")
     made.add_argument(
@@ -105,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     settings = _settings(args)
     try:
         with alone(settings.shared.out, "chaos"):
-            return _run(settings, args.stop_after)
+            return _run(settings)
     except (RunFailed, BusSpecError, DoorError, Taken) as error:
         say(f"could not run: {reason(error)}", sys.stderr)
     except Exception as error:
@@ -113,9 +113,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     return EXIT_CODES["unknown"]
 
 
-def _run(settings: Settings, stop_after: int | None) -> int:
+def _run(settings: Settings) -> int:
     """Play, report, and tell; the exit code."""
-    with Live(settings.shared.time, stop_after) as live:
+    with Live(settings.shared.time, settings.stop_after) as live:
         result = run(settings, live)
     if result.is_interrupted:
         say("busproof: interrupted; this is what was known by then", sys.stderr)
@@ -126,7 +126,7 @@ def _run(settings: Settings, stop_after: int | None) -> int:
 
 def _settings(args: argparse.Namespace) -> Settings:
     """All that the command line says, and what follows from it."""
-    seconds = QUICK_S if args.quick else None if args.minutes is None else 60 * args.minutes
+    seconds = None if args.minutes is None else 60 * args.minutes
     return Settings(
         args.bus or [reference(args.system)],
         args.out,
@@ -134,14 +134,15 @@ def _settings(args: argparse.Namespace) -> Settings:
         random.SystemRandom().randrange(10**6) if args.seed is None else args.seed,
         operations=args.only and _named(args.only, args.system),
         at=args.at,
-        time=Time(seconds),
+        time=Time(seconds, is_sample=args.quick),
         lanes=args.jobs,
+        stop_after=args.stop_after,
         **_words(args, SUBJECTS[args.system]),
     )
 
 
 def _words(args: argparse.Namespace, subject: Subject) -> dict[str, Any]:
-    """The words of the acts: what the line says goes before what is usual, or usual for somebody in a hurry."""
+    """The words of the acts: what the line says goes before what is usual, or usual for a sample."""
     given = {name: value for name, value in vars(args).items() if value is not None}
     if args.at is not None:  # one point, in the act that has its rows
         holds = {act: act.has(args.at, frozenset(args.only or ()), subject) for act in ACTS}
@@ -176,7 +177,9 @@ def _tell(result: Run, judged: Report, settings: Settings) -> None:
         say(f"\n{act.name}: {one_line(act.could_not_run or counted)}")
         for note in act.notes:
             say(f"  {one_line(note)}")
-        _tell_problems(act)
+        _tell_problems(act, settings)
+        if adds := ", ".join(f"{count:,} {what}" for what, count in act.spared.items() if count > 0):
+            say(f"  the full run adds {adds}")
         if act.cut_short:
             say(f"  ? cut short: {one_line(act.cut_short)}")
         for text in act.undecided:
@@ -191,22 +194,30 @@ def _tell(result: Run, judged: Report, settings: Settings) -> None:
     if undecided and shared.time.is_limited:
         unlimited = report.unhurried(settings)
         say(f"{undecided} of {len(judged.rows)} rows were not decided in this time. Without a limit: {unlimited}")
+    if shared.time.is_sample:
+        say(f"A sample decides less than all. The full run: {report.unhurried(settings)}")
     say(f"Report: {shared.out / 'report.html'}")
     if result.history is not None:
         say(f"History: {result.history}\nNext: busproof audit {shlex.quote(str(result.history))}")
 
 
-def _tell_problems(act: Findings) -> None:
+def _tell_problems(act: Findings, settings: Settings) -> None:
     """Tell a problem once, even if it shows at many points or with other numbers."""
     alike: dict[tuple[str, str], list[tuple[Problem, Path]]] = {}
     for problem, history in act.problems:
         alike.setdefault(problem.kind, []).append((problem, history))
     for group in list(alike.values())[:PROBLEMS_SHOWN]:
         problem, history = min(group, key=lambda pair: pair[0].is_by_luck)  # one that shows again
-        say(f"  {'~' if problem.is_dialect else '✗'} {problem.noun}: {one_line(problem.why)}")
+        why, *fields = by_field(problem.why)
+        say(f"  {'~' if problem.is_dialect else '✗'} {problem.noun}: {one_line(why)}")
+        for changed in fields:
+            say(f"      {one_line(changed)}")
         if len(group) > 1 or problem.point:
             times = [f"{len(group)} times, this one first"] if len(group) > 1 else []
             say(f"    {': '.join([*times, problem.point]) if problem.point else times[0]}")
+        if mends := mend.usually(problem, act.name):
+            say(f"    usually mended so: {mends}")
+        say(f"    replay: {report.replay(settings, problem.again, act.name)}")
         say(f"    evidence: {history}")
     if len(alike) > PROBLEMS_SHOWN:
         say(f"  … and {len(alike) - PROBLEMS_SHOWN} more kinds")

@@ -34,7 +34,7 @@ from buschaos.limits import LEAST_S, Time
 from buschaos.nemeses import bpf
 from buschaos.nemeses.syscalls import ANSWER, Change, Continue, End, Fail, Kill, Others, Short, Watch
 from buschaos.operations import Operation, applicable
-from buschaos.points import AFTER_THE_ANSWER, ENDS, PLACES_FILES, READS, SYNCS, Point, may_fail
+from buschaos.points import AFTER_THE_ANSWER, ENDS, PLACES_FILES, READS, SYNCS, Point, may_fail, why_impossible
 from buschaos.snapshots import Shot, shots
 from buschaos.stage import Ground, Outcome, Rehearsal, Stage, Victims
 from buschaos.state import Problem
@@ -46,6 +46,8 @@ from busproof.bus.scratch import ROOM_OF_FEW_BYTES, scratch
 from busproof.contract.history import Event
 
 Kind = tuple[object, ...]  # a fault and its place: if time is short, each kind has a point first
+FEW, FEW_ERRORS = 3, 2  # points of an operation, in a sample; half as many of slow starters
+OPERATIONS_FEW = 6  # of slow starters, in a sample
 REAL_KILLS = 1  # of each operation's points, for readers to whom snapshots are not proof enough
 RECOVERIES = 1  # of each operation, in which a second process dies, and
 RECOVERIES_OF_MANY_STEPS = 6  # where the next to come finishes what was begun
@@ -73,6 +75,7 @@ class OperationResult:
     doubt: str  # the part of it that was not seen, if any
     points: list[PointResult] = field(default_factory=list)
     left_out: int = 0  # points for which there was no time
+    spared: int = 0  # points that a sample does without
 
     @property
     def bad(self) -> list[PointResult]:
@@ -120,10 +123,14 @@ class CrashPoints:
         self._fleet, self._out, self._judge = fleet, out, judge
         self._time, self._tell = time or Time(), tell
         self.left_out = 0  # operations for which there was no time
+        self.spared = 0  # operations that a sample does without
+        self.why_impossible = ""  # why an operation does not have the one point that was asked for
         self._kills, self._torn, self._errors, self._sticky = kills, torn, errors, sticky
         self._only, self._seed, self._real_kills, self._reads = only, seed, real_kills, reads
         self._shorts, self._others = shorts, others
+        few = FEW if kills else FEW_ERRORS
         self._subject = reading.suited(SUBJECTS[fleet.system], fleet.hello)
+        self._few = few // 2 if self._subject.is_slow_to_start else few
         every = self._subject.repertoire.operations if operations is None else operations
         self._operations = [op for op in every if applicable(op, fleet.hello)]
         self._numbers = itertools.count()
@@ -138,12 +145,15 @@ class CrashPoints:
         try:
             with Inspector(self._fleet.system) as inspector, scratch("points", room_bytes=ROOM_OF_FEW_BYTES) as work:
                 ground = Ground.new(self._subject, self._fleet, victims, inspector, work / "prepared")
-                for number, operation in enumerate(self._time.ordered(self._operations, f"{self._seed}")):
+                few = OPERATIONS_FEW if self._subject.is_slow_to_start else None
+                ordered = self._time.ordered(self._operations, f"{self._seed}", lambda played: played.noun, few=few)
+                self.spared = len(self._operations) - len(ordered)
+                for number, operation in enumerate(ordered):
                     if self._time.is_over:
-                        self.left_out = len(self._operations) - number
+                        self.left_out = len(ordered) - number
                         break
                     ground = ground.fresh(work / f"prepared-{number}")
-                    time = self._time.part(len(self._operations) - number, LEAST_S)
+                    time = self._time.part(len(ordered) - number, LEAST_S)
                     yield self._all_points(ground, operation, work, time)
         finally:
             victims.close()
@@ -151,8 +161,12 @@ class CrashPoints:
     def _all_points(self, ground: Ground, operation: Operation, work: Path, time: Time) -> OperationResult:
         rehearsal = rehearse(ground, operation, work / "rehearsal")
         result = OperationResult(operation, rehearsal.changes, rehearsal.ledger.doubt)
+        if self._only is not None and (why := why_impossible(self._only, rehearsal.changes)):
+            self.why_impossible = f"{operation.name} has no point {self._only}: {why}"
+            return result
         every = list(self._plays(ground, operation, rehearsal, work, is_whole=not result.doubt))
-        plays = time.ordered(every, f"{self._seed} {operation.name}", lambda play: play[0])
+        plays = time.ordered(every, f"{self._seed} {operation.name}", lambda play: play[0], few=self._few)
+        result.spared = len(every) - len(plays)
         for number, (_, play) in enumerate(plays):
             if time.is_over:
                 result.left_out = len(plays) - number
@@ -298,9 +312,11 @@ class CrashPoints:
     def _result(
         self, stage: Stage, operation: Operation, point: Point, struck: Change | None, problems: list[Problem]
     ) -> PointResult:
-        title = f"{operation.name}, {point.describe(struck)} (--only {operation.name!r} --at {point})"
+        title = f"{operation.name}, {point.describe(struck)}"
         if not problems:
             return PointResult(point, title, [], struck is not None)
+        again = f"--only {operation.name!r} --at {point}"
+        problems = [replace(problem, point=title, again=again) for problem in problems]
         name = f"{operation.name.replace(' ', '_').replace(',', '')}-{stage.folder.name.partition('-')[2]}"
         return PointResult(point, title, problems, struck is not None, stage.keep(self._out / name, title))
 

@@ -152,13 +152,20 @@ class Damage:
     # -- files
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """Each way to take a file from under a live process, and how it ended. The supervisor sees if a call waits."""
+        """Each way to take a file from under a live process, and how it ended."""
+        return ((what, take()) for what, take in self.ways())
+
+    def ways(self) -> list[tuple[str, Callable[[], str]]]:
+        """Each way as a function that tells how it ended. The supervisor sees whether a call waits."""
+        ways: list[tuple[str, Callable[[], str]]] = []
         names = sorted(path for path in self._left.files if kind_of(path) in ("log", "database"))
         for name in names:
             for way, do in (WAYS_OF_A_DATABASE if kind_of(name) == "database" else WAYS).items():
-                yield f"{name} {way}", self.under_a_live_one(name, do)
+                ways.append((f"{name} {way}", partial(self.under_a_live_one, name, do)))
                 if why_unavailable() is None:
-                    yield f"{name} {way} while a call waits", self.under_a_live_one(name, do, waits=True)
+                    waiting = partial(self.under_a_live_one, name, do, waits=True)
+                    ways.append((f"{name} {way} while a call waits", waiting))
+        return ways
 
     def under_a_live_one(self, name: str, do: Way, *, waits: bool = False) -> str:
         """Take the file in one such way; return how it ended."""

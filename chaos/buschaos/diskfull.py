@@ -30,6 +30,7 @@ from buschaos.inspector import Inspector
 from buschaos.nemeses import disk
 from buschaos.nemeses.scarce import Scarce, scarce
 from buschaos.operations import WHEN_MS, Operation, applicable, tell_time
+from buschaos.points import Left
 from buschaos.state import Evidence, Problem, short
 from buschaos.subjects import SUBJECTS
 from buschaos.tape import image
@@ -43,11 +44,13 @@ FAILED, APART = "failed", "apart"  # instead of a level
 ROOM = "room"  # a level with enough of everything
 LEVELS = (*range(40), *range(40, 100, 5))  # free pages of 4 KiB
 LEVELS_FEW = (0, 1, 2, 3, 5, 8, 13, 21, 28, 34)
+LEVELS_OF_SAMPLE = (0, 3, 8)
 LEVELS_OF_SLOW_STARTERS = (*LEVELS_FEW, 44)  # at 44 all of `topics` finds room
 
 Wants = tuple[tuple[Scarce, tuple[int, ...]], ...]
 WANTS: Wants = (("descriptors", tuple(range(8))), ("KiB of memory", (0, 16, 64, 256, 1024, 4096, 16384)))
 WANTS_FEW: Wants = (("descriptors", (0, 1, 2)), ("KiB of memory", (0, 256, 1024)))
+WANTS_OF_SAMPLE: Wants = (("descriptors", (1,)), ("KiB of memory", (256,)))
 
 
 class NotInItsFolderError(Exception):
@@ -86,12 +89,17 @@ def run(
     system: str,
     folder: Path | None = None,
     wants: Wants = (),
+    only: Left | None = None,
 ) -> Generator[Level]:
-    """Play the levels, in a namespace or on the small file system that is given; then the wants."""
-    played = [
-        *(("pages", amount, opened) for amount in levels for opened in ("before", "after")),
-        *((what, amount, "before") for what, amounts in wants for amount in amounts),
-    ]
+    """Play the levels, in a namespace or on the small file system that is given; then the wants. `only`: one of all."""
+    played = (
+        [(only.of, only.amount, only.opened)]
+        if only
+        else [
+            *(("pages", amount, opened) for amount in levels for opened in ("before", "after")),
+            *((what, amount, "before") for what, amounts in wants for amount in amounts),
+        ]
+    )
     if not played:
         return
     small = folder or work / "small"
@@ -264,7 +272,8 @@ class _FullDisk:
                         why = f"{operation.name} {self._when(level)} is answered with {name}: false"
                         level.problems.append(Problem(operation.noun, why))
             except Refused as error:
-                self._note(level, operation.name, error)
+                if error.code not in operation.again:  # others of these calls may have come before it
+                    self._note(level, operation.name, error)
                 answers[operation] = error
             except Lost as error:
                 level.answers["ended"] += 1

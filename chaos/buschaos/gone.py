@@ -46,6 +46,7 @@ from busproof.contract.history import Recorder
 Way = Literal["cancelled", "disconnected", "killed"]
 WHILE_IT_WAITS = -1  # an ordinal
 REQUEST = 1_000_000  # the id of the sync, chosen ahead: the server may be at a point before `begin` returns
+CASES_FEW, PLACES_FEW = 6, 1  # of a sample, and of each case of it
 PAUSE_S = 0.05
 HEARING_S = 5.0  # for the server to hear that the caller went, while its call stands still
 BY_THE_CLOCK_S = 0.25
@@ -82,6 +83,7 @@ class CaseResult:
     case: Case
     points: int = 0
     left_out: int = 0  # points, as the time was over
+    spared: int = 0  # points that a sample does without
     problems: list[tuple[Problem, Path]] = field(default_factory=list)
 
 
@@ -103,6 +105,7 @@ class GoneCallers:
     def __init__(self, fleet: Fleet, out: Path, cases: tuple[Case, ...] = CASES, limit: Time | None = None) -> None:
         self._fleet, self._out, self._cases, self._limit = fleet, out, cases, limit or Time()
         self._subject = SUBJECTS[fleet.system]
+        self.spared = 0  # cases that a sample does without
 
     def run(self) -> Iterator[CaseResult]:
         """Yield one result per case, as they come."""
@@ -110,10 +113,12 @@ class GoneCallers:
             work = Path(folder)
             prepared = self._subject.fill_store(self._fleet, work / "prepared", work / "prepared.jsonl")
             victims: dict[bool, Victims] = {}  # those whose locks are places, too, and the others
-            for number, case in enumerate(self._cases):
+            cases = self._limit.ordered(self._cases, "cases", lambda case: (case.auto_advance, case.way), few=CASES_FEW)
+            self.spared = len(self._cases) - len(cases)
+            for number, case in enumerate(cases):
                 if case.has_successor not in victims:
                     victims[case.has_successor] = stack.enter_context(self._victims(case))
-                part = self._limit.part(len(self._cases) - number)
+                part = self._limit.part(len(cases) - number)
                 yield self._all_points(case, prepared, victims[case.has_successor], work, part)
 
     def _victims(self, case: Case) -> contextlib.closing[Victims]:
@@ -131,7 +136,9 @@ class GoneCallers:
                 played = point.play(ordinal, later)
                 if ordinal == 0:
                     unread = played.returned
-                    places += [(place, 0) for place in limit.ordered(_places(case, played.changes), str(case))]
+                    every = _places(case, played.changes)
+                    places += [(place, 0) for place in limit.ordered(every, str(case), few=PLACES_FEW)]
+                    result.spared = len(every) + 1 - len(places)
                 elif played.successors and later < LATER_MAX:
                     places.append((ordinal, later + 1))
                 result.points += 1

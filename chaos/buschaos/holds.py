@@ -60,6 +60,7 @@ TWICE_OF_SLOW_STARTERS = 2
 CROSSED = 40  # pairs that nobody named, and
 POINTS_OF_CROSSED = 4  # places of each
 CROSSED_OF_SLOW_STARTERS = 4
+PAIRS_FEW, PLACES_FEW = 8, 2  # of a sample, half as many of slow starters; and places of each pair
 OUR_CLOCK = "faketime:"
 HOUR_MS = 3_600_000
 
@@ -83,6 +84,7 @@ class PairResult:
     left_out: int = 0  # points for which there was no time
     answered: int = 0  # points at which neither of the two was refused
     spared: int = 0  # points left out, as a reader that was not woken once would wait as long again
+    sampled_out: int = 0  # points that a sample does without
     problems: Shown = field(default_factory=list)
 
     def add(self, place: Place, duet: Duet) -> None:
@@ -120,6 +122,8 @@ class Holds:
         self._fleet, self._out, self._judge = fleet, out, judge
         self._time, self._tell = time or Time(), tell
         self.left_out = 0  # pairs for which there was no time
+        self.sampled_out = 0  # pairs that a sample does without
+        self.why_impossible = ""  # why a pair does not have the one place that was asked for
         self.why_no_time_passes: str | None = None  # while a victim stands still
         self._points, self._seed = points, seed
         self._only, self._against, self._waits = only, against, waits
@@ -161,7 +165,10 @@ class Holds:
                     shown.put(None)
 
             # Those that nobody named come last: they are drawn by the seed anyway.
-            named = self._time.ordered([pair for pair in pairs if not pair[1].is_crossed], f"{self._seed}")
+            every = [pair for pair in pairs if not pair[1].is_crossed]
+            few = PAIRS_FEW // 2 if self._subject.is_slow_to_start else PAIRS_FEW
+            named = self._time.ordered(every, f"{self._seed}", lambda pair: pair[0].noun, few=few)
+            self.sampled_out = len(every) - len(named)
             ordered = [*named, *(pair for pair in pairs if pair[1].is_crossed)]
             yield from self._in_order(play, ordered, count)
 
@@ -227,6 +234,10 @@ class Holds:
     def _all_places(self, two: _Two, result: PairResult, time: Time) -> None:
         serial, changes = self._orders(two)
         if self._only is not None:
+            if (last := max(self._only.ordinal, self._only.then)) > len(changes):
+                pair = f"{two.operation.name} against {two.peer.name}"
+                self.why_impossible = f"{pair} has no place {last}: it has {len(changes)}, its answer included"
+                return
             for _ in range(PLAYS_OF_ONE):
                 self._places(two, [self._only], serial, result, time)
                 if result.problems or not result.waited:  # where the peer did not wait, each play is the same
@@ -286,7 +297,8 @@ class Holds:
     ) -> list[tuple[Place, list[int]]]:
         """Play them; return each with the places that the peer reached from there."""
         reached = []
-        ordered = time.ordered(places, f"{self._seed} {two.operation.name} {two.peer.name}")
+        ordered = time.ordered(places, f"{self._seed} {two.operation.name} {two.peer.name}", few=PLACES_FEW)
+        result.sampled_out += len(places) - len(ordered)
         for number, place in enumerate(ordered):
             if time.is_over or self._is_enough.is_set():
                 result.left_out += len(ordered) - number
@@ -298,7 +310,7 @@ class Holds:
                 ending, duet = self._play(two, place)
             except DoorError as error:
                 why = f"{two.operation.name} held against {two.peer.name} ended in: {error}"
-                two.found(result, [(Problem("log", why, point=two.again(place)), two.side.work)])
+                two.found(result, [(Problem("log", why, again=two.again(place)), two.side.work)])
                 continue
             reached.append((place, duet.reached))
             result.add(place, duet)
@@ -332,9 +344,9 @@ class Holds:
             problems = [Problem("log", f"afterwards the store cannot be worked on: {error}")]
         if not problems:
             return []
-        where = f"{duet.schedule()} ({two.again(place)})"
-        kept = duet.keep(self._out / ("waits" if self._waits else "holds") / duet.folder.name, where)
-        placed = [replace(problem, point=where, is_by_luck=duet.peer_waited) for problem in problems]
+        where, again = duet.schedule(), two.again(place)
+        kept = duet.keep(self._out / ("waits" if self._waits else "holds") / duet.folder.name, f"{where} ({again})")
+        placed = [replace(problem, point=where, again=again, is_by_luck=duet.peer_waited) for problem in problems]
         return [(problem, kept / "history.jsonl") for problem in placed]
 
 

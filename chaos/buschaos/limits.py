@@ -23,10 +23,11 @@ class Enough(Exception):
 
 
 class Time:
-    """How long something may take; without end if nobody set a limit."""
+    """How long something may take; without end if nobody set a limit. `is_sample`: a part of everything is enough."""
 
-    def __init__(self, seconds: float | None = None) -> None:
+    def __init__(self, seconds: float | None = None, *, is_sample: bool = False) -> None:
         self._end_s = math.inf if seconds is None else time.monotonic() + seconds
+        self.is_sample = is_sample
 
     @property
     def is_over(self) -> bool:
@@ -48,18 +49,24 @@ class Time:
 
         Less than the least is worth nothing: in that case the first parts have it, and the last have nothing.
         """
-        return Time(min(self.left_s, max(self.left_s / of, least_s)) if self.is_limited else None)
+        seconds = min(self.left_s, max(self.left_s / of, least_s)) if self.is_limited else None
+        return Time(seconds, is_sample=self.is_sample)
 
-    def ordered(self, items: Sequence[T], seed: str, kind: Callable[[T], object] | None = None) -> list[T]:
-        """As they are; if not all may have their turn, in an order that the seed draws, one of each kind first."""
+    def ordered(
+        self, items: Sequence[T], seed: str, kind: Callable[[T], object] | None = None, *, few: int | None = None
+    ) -> list[T]:
+        """As they are; if not all may have their turn, in an order that the seed draws, one of each kind first.
+
+        A sample is the first `few` of that order; None: all of it.
+        """
         drawn = list(items)
-        if not self.is_limited:
+        if not (self.is_limited or self.is_sample):
             return drawn
         random.Random(seed).shuffle(drawn)
-        if kind is None:
-            return drawn
-        firsts = set({kind(item): number for number, item in reversed(list(enumerate(drawn)))}.values())
-        return [drawn[number] for number in sorted(range(len(drawn)), key=lambda number: number not in firsts)]
+        if kind is not None:
+            firsts = set({kind(item): number for number, item in reversed(list(enumerate(drawn)))}.values())
+            drawn = [drawn[number] for number in sorted(range(len(drawn)), key=lambda number: number not in firsts)]
+        return drawn[:few] if self.is_sample else drawn
 
 
 class Progress:

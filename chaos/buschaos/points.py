@@ -1,7 +1,8 @@
 """A point: one fault at one place of one operation. Every act is a set of points; `--at` names one of them.
 
 The place is the ordinal of a change (`nemeses.syscalls.Change`), the answer included; 0 is right after the answer.
-If nobody comes to harm and two only stand still, it is a place in both.
+If nobody comes to harm and two only stand still, it is a place in both. A power cut and a lack of something strike no
+single operation: the place is a step of the whole session, or the amount that is left.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import errno
 import re
 import signal
 from dataclasses import dataclass, replace
+from typing import cast, get_args
 
 from buschaos.nemeses import bpf
 from buschaos.nemeses.syscalls import (
@@ -26,11 +28,13 @@ from buschaos.nemeses.syscalls import (
     Torn,
     Verdict,
 )
+from buschaos.tape.cuts import Cut, How, Model
 
 AFTER_THE_ANSWER = 0
 EXAMPLES = (
     "7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky, 7:short:512, 7:short:512:sticky, 7:hold, 7:hold:5, 7:hold:then:12, "
-    "7:others, 7:SIGTERM, 7:SIGINT, 7:SIGHUP, 7:EOF, 7:kill:then:2"
+    "7:others, 7:SIGTERM, 7:SIGINT, 7:SIGHUP, 7:EOF, 7:kill:then:2, 7:pages, 7:pages:after, 2:descriptors, 256:KiB, "
+    "43:cut:ext4:4096:24:without:3"
 )
 ENDS = {"EOF": None, **{number.name: number for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}}
 
@@ -143,10 +147,49 @@ class Place:
         return f"{self.ordinal}:hold{more}"
 
 
-def parse(text: str) -> Point | Place:
+@dataclass(frozen=True)
+class Left:
+    """So much of something is left: pages of a disk, before a session was opened or after; descriptors or memory."""
+
+    amount: int
+    of: str
+    opened: str = "before"
+
+    def __str__(self) -> str:
+        """As `--at` takes it: 7:pages, 7:pages:after, 2:descriptors, 256:KiB."""
+        return f"{self.amount}:{self.of.partition(' ')[0]}" + (":after" if self.opened == "after" else "")
+
+
+@dataclass(frozen=True)
+class Outage:
+    """One cut of a recorded session of power loss: the number of the session, and what is left."""
+
+    cut: Cut
+    session: int = 0
+
+    def __str__(self) -> str:
+        """As `--at` takes it: 43:cut:ext4:4096:24:none, 43:cut:weak:512:7:without:3, 43:cut:lazy:4096:0:none:0@2."""
+        at, model, block, names, how, which = self.cut
+        session = f"@{self.session}" if self.session else ""
+        return f"{at}:cut:{model}:{block}:{names}:{how.replace(' ', '-')}:{which}{session}"
+
+
+At = Point | Place | Left | Outage
+_LEFT = {"pages": "pages", "descriptors": "descriptors", "KiB": "KiB of memory"}
+_CUT = re.compile(r"(\w+):(\d+):(\d+):([a-z-]+)(?::(\d+))?(?:@(\d+))?")
+
+
+def parse(text: str) -> At:
     """A point from its text. Raises ValueError if it is none."""
     place, _, fault = text.partition(":")
     kind, _, more = fault.partition(":")
+    if kind in _LEFT and (not more or (kind == "pages" and more == "after")):
+        return Left(int(place), _LEFT[kind], more or "before")
+    if kind == "cut" and (written := _CUT.fullmatch(more)):
+        model, block, names, how, which, session = written.groups()
+        if model in get_args(Model) and (how := how.replace("-", " ")) in get_args(How):
+            cut = Cut(int(place), cast(Model, model), int(block), int(names), cast(How, how), int(which or 0))
+            return Outage(cut, int(session or 0))
     if kind == "hold" and more.startswith("then:"):
         return Place(int(place), then=int(more.removeprefix("then:")))
     if kind == "hold":
@@ -169,6 +212,20 @@ def parse(text: str) -> Point | Place:
 
 def _name(end: End) -> str:
     return next(name for name, number in ENDS.items() if number == end.signal)
+
+
+def why_impossible(point: Point, changes: list[Change]) -> str:
+    """The reason why an operation that makes these changes has no such point; empty: it has."""
+    struck = next((change for change in changes if change.ordinal == point.ordinal), None)
+    if struck is None:
+        is_there = point.ordinal == AFTER_THE_ANSWER and isinstance(point.verdict, Kill | End)
+        return "" if is_there else f"it makes {len(changes)} changes, its answer included"
+    match point.verdict:
+        case Torn(size) | Short(size) if size >= (struck.size or 0):
+            return f"change {struck.ordinal}, {struck}, writes {struck.size or 'no'} bytes"
+        case Fail(number) if not may_fail(struck, number):
+            return f"change {struck.ordinal}, {struck}, cannot meet {errno.errorcode[number]}"
+    return ""
 
 
 _MAKES = (

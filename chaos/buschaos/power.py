@@ -19,6 +19,7 @@ import math
 import os
 import queue
 import random
+import shlex
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -29,11 +30,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from buschaos import reading, state
+from buschaos.bus import RunFailed
 from buschaos.crashpoints import first_of_each, rehearse
 from buschaos.inspector import Inspector
 from buschaos.limits import Time
 from buschaos.nemeses.syscalls import Change
 from buschaos.operations import Operation, Prepared, applicable
+from buschaos.points import Outage
 from buschaos.recording import Played, Recording
 from buschaos.sessions import FILE, Durability, PowerResult, Sessions
 from buschaos.stage import Ground, Rehearsal, Stage, Victims
@@ -51,6 +54,7 @@ from busproof.contract.history import read
 IMAGES = 400  # distinct ones that are checked
 IMAGES_OF_SLOW_STARTERS = 150
 IMAGES_OF_SESSION = 2_000  # after so many, another order of the operations tells more
+DEATHS_FEW = 3  # operations of a sample in which somebody dies before the power goes
 DEATHS, DEATHS_OF_SLOW_STARTERS = 12, 1  # places of an operation at which somebody dies before the power goes
 IMAGES_OF_DEATH = 8
 
@@ -74,7 +78,7 @@ class _Look(NamedTuple):
 class PowerLoss:
     """Records sessions on a fleet's first bus, and checks their cuts. `deaths`: the number of places per operation;
     `parts`: so many runs share the usual number of images; `share`, (n, of): only each of-th session, from n on;
-    `per_session`: the images of each."""
+    `per_session`: the images of each; `only`: one cut of one session."""
 
     def __init__(
         self,
@@ -88,6 +92,7 @@ class PowerLoss:
         parts: int = 1,
         share: tuple[int, int] = (0, 1),
         per_session: int = IMAGES_OF_SESSION,
+        only: Outage | None = None,
         deaths: int | None = None,
         seed: int = 0,
         resumes: bool = False,
@@ -110,13 +115,16 @@ class PowerLoss:
             and op.first is None
         ]
         slow = self._subject.is_slow_to_start
-        self._images = images or (IMAGES_OF_SLOW_STARTERS if slow else IMAGES) // parts
+        usual = (IMAGES_OF_SLOW_STARTERS if slow else IMAGES) // parts
+        self._images = images or usual
         self._places = deaths if deaths is not None else DEATHS_OF_SLOW_STARTERS if slow else DEATHS
-        self._share, self._per_session = share, per_session
+        self._share, self._per_session, self._only = share, per_session, only
         self._limit, self._tell = limit or Time(), tell
+        self._again = ""  # the flags for a cut after a death
         self.result = PowerResult(self._durability)  # all that is known, also if `run` is interrupted
+        self.result.spared = max(0, usual - self._images) if self._limit.is_sample else 0
         self._sessions = Sessions(out / FILE, self._what(), resumes=resumes)
-        self._numbers, self._name = itertools.count(), ""
+        self._numbers, self._name, self._number = itertools.count(), "", 0
 
     def _what(self) -> dict[str, Any]:
         """The settings that a session checked earlier must have had."""
@@ -132,6 +140,9 @@ class PowerLoss:
     def run(self) -> PowerResult:
         """Record, cut, judge: one session after the other, until there are enough images."""
         result, started = self.result, time.monotonic()
+        if self._only is not None:
+            self._session(self._only.session, 1, result)
+            return result
         first, step = self._share
         try:
             for number in range(first, math.ceil(self._images / self._per_session), step):
@@ -143,6 +154,7 @@ class PowerLoss:
             after = self._deaths()
             result.deaths, result.after_deaths, result.undying = after.deaths, after.checked, after.undying
             result.problems += after.problems
+            result.spared_deaths = after.spared_deaths
             result.doubt = after.doubt
         result.seconds = time.monotonic() - started
         return result
@@ -173,6 +185,7 @@ class PowerLoss:
             random.Random(f"power session {self._seed} {number}").shuffle(operations)
             operations.sort(key=lambda op: not op.comes_first)
         operations += self._last()
+        self._number = number
         self._name = f"{number}-"  # evidence of other sessions is in the same folder, perhaps of an earlier run
         with self._grounds(images) as (grounds, work):
             played = Recording(grounds[0], work, image.of(grounds[0].template), []).play(operations)
@@ -180,6 +193,8 @@ class PowerLoss:
             if not result.doubt:  # otherwise these images would show disks that never existed
                 states = self._states(grounds[0], played, work)
                 cuts = self._distinct(played, f"{self._seed} {number}")
+                if self._only is not None:
+                    cuts = iter([self._one(played, self._only)])
                 self._check(grounds, played, states, work, result, itertools.islice(cuts, images))
 
     def _last(self) -> list[Operation]:
@@ -196,8 +211,10 @@ class PowerLoss:
         result = PowerResult(self._durability)
         self._name = "death-"
         with self._grounds(0) as (grounds, work):
-            operations = [candidate for candidate in self._operations if not candidate.is_once]
-            for number, operation in enumerate(self._limit.ordered(operations, f"{self._seed}")):
+            every = [candidate for candidate in self._operations if not candidate.is_once]
+            operations = self._limit.ordered(every, f"{self._seed}", lambda dying: dying.noun, few=DEATHS_FEW)
+            result.spared_deaths = len(every) - len(operations)
+            for number, operation in enumerate(operations):
                 if self._limit.is_over:
                     result.undying = len(operations) - number
                     break
@@ -223,6 +240,7 @@ class PowerLoss:
         result.doubt = result.doubt or played.doubt
         if not result.doubt:
             ends = (played.marks[1].answered_at + 1, len(played.tape))
+            self._again = f"--power 1 --deaths {self._places} --only {operation.name!r} --seed {self._seed}"
             cuts = self._distinct(played, f"{self._seed} {change}", ends)
             states = self._states(grounds[0], played, work)
             self._check(grounds, played, states, work, result, itertools.islice(cuts, IMAGES_OF_DEATH))
@@ -323,7 +341,7 @@ class PowerLoss:
         seen: set[tuple[int | bytes, int]] = set()
         cutters = {block: PowerCuts(played.base, played.tape, block) for block in BLOCKS}
         for cut in self._ordered(cutters, played.tape, seed, ats):
-            acknowledged = sum(mark.answered_at < cut.at for mark in played.marks)
+            acknowledged = _answered(played, cut)
             kept = cutters[cut.block].kept(cut)
             if (recipe := (kept * len(BLOCKS) + BLOCKS.index(cut.block), acknowledged)) in seen:
                 continue
@@ -331,6 +349,15 @@ class PowerLoss:
             if (disk := (left.digest(), acknowledged)) not in seen:
                 yield cut, left, acknowledged
             seen |= {recipe, disk}
+
+    def _one(self, played: Played, only: Outage) -> _Disk:
+        """The disk of the one cut that was asked for."""
+        cut = only.cut
+        if cut.block in BLOCKS and cut.at <= len(played.tape):
+            cutter = PowerCuts(played.base, played.tape, cut.block)
+            if any(cut in cutter.cuts(cut.at, cut.model, tier) for tier in TIERS):
+                return cut, cutter.image(cut), _answered(played, cut)
+        raise RunFailed(f"there is no cut {only} of this session, which has {len(played.tape)} steps")
 
     def _look(
         self,
@@ -347,8 +374,15 @@ class PowerLoss:
             shown = []
             if problems:
                 kept = stage.keep(self._out / "power" / stage.folder.name, str(cut))
-                shown = [(replace(problem, point=str(cut)), kept / "history.jsonl") for problem in problems]
+                problems = [replace(problem, point=str(cut), again=self._flags(cut)) for problem in problems]
+                shown = [(problem, kept / "history.jsonl") for problem in problems]
         return _Look(cut, lost, shown)
+
+    def _flags(self, cut: Cut) -> str:
+        """The flags that play a cut alone, or, after a death, the few cuts of its operation."""
+        options = "".join(f" --option {shlex.quote(f'{name}={value}')}" for name, value in self._options.items())
+        here = self._again or f"--at {Outage(cut, self._number)} --seed {self._seed}"
+        return f"{here} --durability {self._durability}{options}"
 
     def _ordered(self, cutters: dict[int, PowerCuts], tape: list[Step], seed: str, ats: Sequence[int]) -> Iterator[Cut]:
         """The cuts that break most come first; within a tier, the seed draws the order."""
@@ -402,6 +436,11 @@ class PowerLoss:
             return judge(stage.evidence())
         except DoorError as error:
             return [Problem("log", f"after a power cut the bus does not work on: {error}")]
+
+
+def _answered(played: Played, cut: Cut) -> int:
+    """How many calls had been answered when the power went."""
+    return sum(mark.answered_at < cut.at for mark in played.marks)
 
 
 def _files(left_state: dict[str, Any], allowed: list[dict[str, Any]]) -> Iterator[Problem]:

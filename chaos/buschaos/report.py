@@ -8,10 +8,11 @@ from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
+from buschaos import mend
 from buschaos.acts import BY_NAME, acts_of
 from buschaos.acts.base import Findings, title
 from buschaos.run import Run, Settings
-from buschaos.state import Problem
+from buschaos.state import Problem, by_field
 from busproof import __version__
 from busproof.bus.fleet import reference
 from busproof.contract import HelloReply
@@ -68,7 +69,9 @@ def _decide(row: Requirement, findings: Findings, hello: HelloReply, nouns: Set[
         more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
         outcome = "fail" if row.level == "MUST" else "warn"
         point = f"{problem.point}: " if problem.point else ""
-        return result(outcome, f"{point}{problem.why}; evidence: {history}{more}", _shown(problem, history))
+        why = "\n  ".join(by_field(problem.why))
+        judged = result(outcome, f"{point}{why}; evidence: {history}{more}", _shown(problem, history))
+        return judged.model_copy(update={"again": problem.again, "step": mend.usually(problem, findings.name)})
     if findings.could_not_run is not None:
         return result("could-not-run", findings.could_not_run)
     if findings.cut_short:
@@ -86,7 +89,7 @@ def _decide(row: Requirement, findings: Findings, hello: HelloReply, nouns: Set[
 
 def _shown(problem: Problem, history: Path) -> list[dict[str, Any]]:
     """The operations that show the problem: those that the check names, else the last ones."""
-    if not history.exists() or problem.point.startswith("--script"):  # a script is no history
+    if not history.exists() or problem.again.startswith("--script"):  # a script is no history
         return []
     events = [
         event for event in read(history) if event.type not in ("header", "state", "footer") and event.op != "clock.set"
@@ -112,7 +115,10 @@ def write(run: Run, settings: Settings) -> lines.Report:
         "part": in_part(settings).strip(" ()"),
         "again": {findings.name: again(settings, findings.name) for findings in run.acts},
     }
-    report = lines.write(shared.out / "report.jsonl", header, rows(run, shared.system))
+    judged = rows(run, shared.system)
+    for row in judged:
+        row.again = row.again and replay(settings, row.again, row.check)
+    report = lines.write(shared.out / "report.jsonl", header, judged)
     junit.write(report, shared.out / "junit.xml")
     html.write(report, shared.out / "report.html")
     return report
@@ -122,7 +128,8 @@ def in_part(settings: Settings) -> str:
     """The parts of the whole that were not asked for: a verdict on a part is none on the whole."""
     shared, own = settings.shared, settings.own
     left_out = sorted(title(act.name) for act in acts_of(shared.system) if act.name not in own)
-    parts = [f"not played: {', '.join(left_out)}"] if left_out else []
+    parts = ["a sample of each act"] if shared.time.is_sample else []
+    parts += [f"not played: {', '.join(left_out)}"] if left_out else []
     parts += [part for name in own if (part := BY_NAME[name].in_part(own[name]))]
     if shared.operations is not None:
         parts.append("only " + "; ".join(operation.name for operation in shared.operations))
@@ -132,13 +139,25 @@ def in_part(settings: Settings) -> str:
 def again(settings: Settings, act: str) -> str:
     """The command that plays an act again: all that was asked of it, and no more of the system."""
     flags = BY_NAME[act].again(settings.shared, settings.own[act])
-    only = "".join(f" --only {shlex.quote(operation.name)}" for operation in settings.shared.operations or ())
+    if settings.shared.time.is_sample:
+        flags = f"--quick {flags}{'' if '--seed ' in flags else f' --seed {settings.shared.seed}'}"
     at = f" --at {settings.shared.at}" if settings.shared.at is not None else ""
-    return f"{unhurried(settings)} {flags}{only}{at}"
+    return f"{unhurried(settings)} {flags}{_only(settings)}{at}"
+
+
+def replay(settings: Settings, flags: str, act: str) -> str:
+    """The command that plays the place of a problem alone, or its act if the place has no flags of its own."""
+    if not flags:
+        return again(settings, act)
+    return f"{unhurried(settings)} {flags}{'' if '--only ' in flags else _only(settings)}"
+
+
+def _only(settings: Settings) -> str:
+    return "".join(f" --only {shlex.quote(operation.name)}" for operation in settings.shared.operations or ())
 
 
 def unhurried(settings: Settings) -> str:
-    """The command without a limit of time."""
+    """The command without a limit of time, and without a sample."""
     shared = settings.shared
     buses = "".join(f" --bus {shlex.quote(spec)}" for spec in shared.specs if spec != reference(shared.system))
     return f"busproof chaos {shared.system}{buses}"

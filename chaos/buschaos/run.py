@@ -24,7 +24,7 @@ from buschaos.lanes import Lanes
 from buschaos.limits import INTERRUPTED, Enough, Progress, Time
 from buschaos.nemeses import server
 from buschaos.operations import Operation
-from buschaos.points import Place, Point
+from buschaos.points import At
 from busproof.bus.base import DoorError
 from busproof.bus.fleet import BusSpecError, Fleet
 from busproof.contract import HelloReply
@@ -45,13 +45,15 @@ class Settings:
         seed: int = 0,
         *,
         operations: tuple[Operation, ...] | None = None,
-        at: Point | Place | None = None,
+        at: At | None = None,
         time: Time | None = None,
         lanes: int = 1,
+        stop_after: int | None = None,
         **words: Any,
     ) -> None:
         if unknown := words.keys() - known_words():
             raise TypeError(f"no act has a setting {', '.join(sorted(unknown))}")
+        self.stop_after = stop_after
         self.own = {act.name: own for act in ACTS if (own := act.settings(words)) is not None}
         # A bus is handed its store by an absolute path (DESIGN, Protocol): it may run in another folder.
         is_alone = len(self.own) == 1
@@ -59,9 +61,14 @@ class Settings:
 
     @property
     def in_order(self) -> list[Act[Any]]:
-        """The acts that are asked for. If time is limited, those that take much come last: they have what is left."""
+        """The acts that are asked for. If the run may end early, those that take much come last."""
         asked = [act for act in ACTS if act.name in self.own]
-        return sorted(asked, key=lambda act: act.length) if self.shared.time.is_limited else asked
+        return sorted(asked, key=lambda act: act.length) if self.may_end_early else asked
+
+    @property
+    def may_end_early(self) -> bool:
+        """By its time, or at the last problem that was asked for?"""
+        return self.shared.time.is_limited or self.stop_after is not None
 
 
 def known_words() -> set[str]:
@@ -130,7 +137,7 @@ def _in_turn(settings: Settings, fleet: Fleet, progress: Progress) -> tuple[dict
 def _side_by_side(settings: Settings, lanes: int, progress: Progress) -> tuple[dict[str, Findings], str]:
     """The same, so many at a time. Those that take long begin, or one of them would be alone in the end."""
     acts = settings.in_order
-    if not settings.shared.time.is_limited:
+    if not settings.may_end_early:
         acts.sort(key=lambda act: -act.length)
     at_once = Lanes[Findings](lanes, progress, settings.shared.time)
     played = at_once.play([partial(_played, settings, act.name) for act in acts])
@@ -152,6 +159,8 @@ def _played(settings: Settings, name: str, progress: Progress, time: Time, fleet
             findings.could_not_run = act.why_not(scene, own)
             if findings.could_not_run is None:
                 act.play(scene, own)
+            if findings.impossible and not any(findings.counts.values()):
+                findings.could_not_run = findings.broke_off = findings.impossible
     except KeyboardInterrupt:
         findings.ended_by = INTERRUPTED
     except Enough as enough:

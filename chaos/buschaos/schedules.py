@@ -13,6 +13,7 @@ import contextlib
 import itertools
 import math
 import random
+import shlex
 import sys
 import threading
 from collections import Counter
@@ -231,8 +232,8 @@ class Schedules:
         path = self._out / f"{seed}.jsonl"
         save(path, small.steps)
         assert small.mismatch is not None
-        problem = replace(_problem(self._system, small.mismatch, small), point=f"--script {path}")
-        return replace(problem, is_by_luck=not is_certain), path
+        problem = _problem(self._system, small.mismatch, small)
+        return replace(problem, again=f"--script {shlex.quote(str(path))}", is_by_luck=not is_certain), path
 
 
 def _problem(system: str, mismatch: Mismatch, program: Program) -> Problem:

@@ -28,6 +28,8 @@ class PowerResult:
     deaths: int = 0  # in the middle of a call that was made again, before the power went
     after_deaths: int = 0  # images of these, beside those that were asked for
     undying: int = 0  # operations for whose deaths there was no time
+    spared: int = 0  # images that a sample does without
+    spared_deaths: int = 0  # operations in which it has nobody die
     earlier: int = 0  # images that an earlier run checked
     by_model: Counter[str] = field(default_factory=Counter)
     lost: Counter[int] = field(default_factory=Counter)  # how many of the last acknowledged calls → images

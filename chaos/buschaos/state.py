@@ -25,6 +25,7 @@ class Problem:
     why: str
     events: tuple[int, ...] = ()  # of the history, if some show it
     point: str = ""  # where the nemesis struck
+    again: str = ""  # the flags that play this place alone; empty: the whole act does
     is_dialect: bool = False  # another choice than the reference's, which only RESOLVED rows tell
     is_by_luck: bool = False  # the machine chose which of two that both could go on went first
 
@@ -107,6 +108,19 @@ def difference(expected: dict[str, Any], actual: dict[str, Any]) -> str:
             else:
                 parts.append(f"{name}: {short(before)} became {short(after)}")
     return "; ".join(parts)
+
+
+LONG = 160  # a difference of more characters is told in lines
+_FIELDS = re.compile(
+    r"(?<=[:;]) (?=\w+: (?:(?:of|missing|unexpected) [\[{]|.{1,300} became ))"  # a table
+    r"|(?<=,) (?=(?:of|missing|unexpected) [\[{])"  # a row of it
+    r"|(?<=,) (?=\w+ [^ ]+ became )"  # a column of that
+)
+
+
+def by_field(why: str) -> list[str]:
+    """A long difference in lines: each table, each row, and each column that changed has one of its own."""
+    return _FIELDS.split(why) if len(why) > LONG else [why]
 
 
 def _rows(before: list[Any], after: list[Any]) -> str:

@@ -67,7 +67,7 @@ def test_who_was_not_woken_once_is_not_asked_again(tmp_path: Path, faulty: Calla
     """It would wait as long at every place; the printed line plays the place alone, in the act that has the row."""
     result = play(faulty("worker/sleeps_on_what_came_while_it_looked"), "worker", tmp_path)
     ((problem, history),) = result.problems
-    assert "went on waiting for 2" in problem.why and "--at" in problem.point
+    assert "went on waiting for 2" in problem.why and "--at" in problem.again
     assert history.exists() and result.spared > 0
 
 

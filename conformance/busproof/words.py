@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 _OURS = re.compile(r".*/(busproof|buschaos|busspark)/")  # up to a package of the kit
+_HALF = re.compile("[\ud800-\udfff]")
 REASON_CHARS_MAX = 1200
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, directions and joiners, half surrogates, separators of lines
 
@@ -36,6 +37,11 @@ _IN_LINES, _IN_ONE_LINE = _Escapes({ord("\n"): "\n"}), _Escapes()
 def printable(text: object, *, newlines: bool = True) -> str:
     """The text with each character that acts on a terminal written as an escape; lines stay lines, if wanted."""
     return str(text).translate(_IN_LINES if newlines else _IN_ONE_LINE)
+
+
+def is_text(value: str) -> bool:
+    """Is it Unicode? A half surrogate fits no UTF-8: no column of a history, no file."""
+    return value.isascii() or not _HALF.search(value)
 
 
 def one_line(text: object) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from busproof import cli
-from busproof.bus.fleet import reference
 from busproof.contract.history import scan
 from busproof.oracle.checks import overall
 from busproof.pages import history_page, worth
@@ -68,19 +66,6 @@ def test_the_documents_stay_few_and_short() -> None:
     texts = [page.read_text(encoding="utf-8") for page in pages if page.suffix == ".md"]
     assert len(pages) <= 80
     assert sum(len(text.split()) for text in texts if not text.startswith("<!-- Generated")) <= 45_000
-
-
-def test_the_steps_of_the_workflow_run(tmp_path: Path) -> None:
-    """On the reference, a little of each; installing is left out."""
-    steps = re.findall(r"- run: busproof (.+)", (ROOT / "docs" / "ci.md").read_text(encoding="utf-8"))
-    assert [step.split()[0] for step in steps] == ["doctor", "check", "chaos"]
-    for step in steps:
-        argv = shlex.split(step)
-        argv[argv.index("--bus") + 1] = reference("worker")
-        if "--out" in argv:
-            argv[argv.index("--out") + 1] = str(tmp_path / argv[0])
-        argv += {"check": ["--only", "log.idempotent_publish"], "chaos": ["--kills", "1"]}.get(argv[0], [])
-        assert cli.main(argv) == 0, argv
 
 
 def test_the_list_of_known_failures_can_be_read(tmp_path: Path) -> None:

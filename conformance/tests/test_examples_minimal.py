@@ -53,6 +53,7 @@ def test_the_adapter_and_its_bus_are_valid_for_the_core(program: str, path: str,
     assert set(report.footer["counts"]) == {"pass", "not-applicable"}
 
 
+@pytest.mark.nightly
 def test_a_bus_that_tells_a_sender_no_number_is_valid_without_the_feature(tmp_path: Path) -> None:
     """What the number of a message is shows when somebody reads it; until then nothing rests on it."""
     bus = node(tmp_path, ("log", "cursor", "route"), loses=False)

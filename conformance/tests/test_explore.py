@@ -257,9 +257,7 @@ def test_a_call_that_cannot_be_made_beside_one_that_waits_leaves_that_one_judged
 def test_a_script_that_is_played_tells_the_choice_that_explains_its_answers(capsys: pytest.CaptureFixture[str]) -> None:
     """Otherwise a choice that a search reported would look as if it could not be seen again."""
     bus = faults("relay")["days_of_arrival"].spec()
-    assert (
-        main(["explore", "relay", "--bus", bus, "--script", str(corpus.FOLDER / "relay" / "over_midnight.jsonl")]) == 0
-    )
+    assert main(["explore", "relay", "--bus", bus, "--script", "over_midnight"]) == 0
     out = capsys.readouterr().out
     assert "dialect: relay.export.03: of discovery" in out
     assert "every other answer is the model's" in out

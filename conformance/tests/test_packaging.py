@@ -1,5 +1,7 @@
 """The content that a user's site-packages receive."""
 
+import json
+import lzma
 import os
 import subprocess
 import sys
@@ -8,7 +10,10 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from busproof.play.explore import corpus
+
 ROOT = Path(__file__).parents[2]
+DEMO = "faults/planted/worker/cursor.py"
 
 
 def wheel(of: Path, out: Path) -> zipfile.ZipFile:
@@ -24,14 +29,19 @@ def project(folder: Path) -> Any:
     return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
-def test_the_wheel_brings_four_packages_and_nothing_called_reference_or_chaos(tmp_path: Path) -> None:
-    """Top-level names are properly named packages only; schemas and catalogues travel with them."""
+def test_the_wheel_brings_four_packages_and_no_more_than_it_starts(tmp_path: Path) -> None:
+    """Schemas and catalogues travel with them; the corpus as a packed file a system, and of the faults the demo's."""
     with wheel(ROOT, tmp_path) as archive:
         names = archive.namelist()
+        packed = lzma.decompress(archive.read("busproof/corpus/worker/packed.jsonl.xz")).decode()
     tops = {name.split("/")[0] for name in names if ".dist-info" not in name.split("/")[0]}
     assert tops == {"refbus", "busproof", "buschaos", "busspark"}
-    assert "refbus/worker/schema.sql" in names
-    assert "busproof/requirements/worker.toml" in names
+    assert {"refbus/worker/schema.sql", "busproof/requirements/worker.toml", f"busproof/{DEMO}"} <= set(names)
+    assert not [name for name in names if "evidence/" in name or "/tests/" in name or name.endswith(".jsonl")]
+    assert {json.loads(line)["name"] for line in packed.splitlines()} == set(corpus.names("worker")) - {
+        corpus.EACH_BOUND
+    }
+    assert next(tmp_path.glob("*.whl")).stat().st_size < 2_000_000
 
 
 def test_the_reference_alone_needs_nothing_of_the_kit(tmp_path: Path) -> None:

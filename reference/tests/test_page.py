@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from refbus.cli.page import LIBRARY, methods, page
+from reference.page import LIBRARY, methods, page
 
 RAISES_NOTHING = {"validate_message"}
 PAGE = Path(__file__).parents[2] / "docs" / "refbus.md"
 
 
 def test_the_page_is_current() -> None:
-    """After a change of a signature, a docstring, a reply or a command: python -m refbus.cli.page docs/refbus.md."""
+    """After a change of a signature, a docstring, a reply or a command: python -m reference.page docs/refbus.md."""
     assert PAGE.read_text("utf-8") == page(), "docs/refbus.md is stale: tox run -e pages"
 
 

@@ -41,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say(f"busproof: {error}")
     except MemoryError:
         _say("busproof: this history is too big for the memory of the Python engine; --engine spark needs less")
+    except ImportError:
+        raise  # an extra that is not there, which the command line names
     except Exception as error:
         _say(f"busproof: {kit_failed(error)}")
     return EXIT_CODES["unknown"]

@@ -18,7 +18,7 @@ from buschaos import reading
 from buschaos.limits import Progress, Time
 from buschaos.nemeses import syscalls
 from buschaos.operations import Operation
-from buschaos.points import Place, Point
+from buschaos.points import At
 from buschaos.state import Problem
 from buschaos.subjects import SUBJECTS
 from buschaos.subjects.base import Subject
@@ -37,7 +37,7 @@ class Shared:
     system: str
     seed: int = 0
     operations: tuple[Operation, ...] | None = None  # all of the system's
-    at: Point | Place | None = None  # this point of them, and no other
+    at: At | None = None  # this point of them, and no other
     time: Time = field(default_factory=Time)  # that the whole run may take, its acts in equal parts
     lanes: int = 1  # acts that are played at a time
     is_alone: bool = False  # one act has all the lanes
@@ -60,6 +60,8 @@ class Findings:
     broke_off: str = ""  # the same, if it had begun
     ended_by: str = ""  # the reason why it was cut short, other than the time
     left_out: Counter[str] = field(default_factory=Counter)  # for which there was no time
+    spared: Counter[str] = field(default_factory=Counter)  # that a sample does without, and the whole act adds
+    impossible: str = ""  # why an operation does not have the one point that was asked for
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0  # that it took
     nouns: frozenset[str] | None = None  # of the operations that were asked for; None: all there are
@@ -133,10 +135,10 @@ class Act(Generic[Own]):
         return {}
 
     def hurried(self, words: Words, subject: Subject) -> dict[str, Any]:
-        """Words for a run of half a minute; `words` are those of the command line, which go before them."""
+        """Words for a sample of it; `words` are those of the command line, which go before them."""
         return {}
 
-    def has(self, at: Point | Place, only: frozenset[str], subject: Subject) -> bool | None:
+    def has(self, at: At, only: frozenset[str], subject: Subject) -> bool | None:
         """Does `--at` name one of its points, of these operations? None: it has none that can be named."""
         return None
 

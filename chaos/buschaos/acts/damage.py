@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from buschaos import damage, reading
-from buschaos.acts.base import Act, Scene, Shared
+from buschaos.acts.base import Act, Scene, Shared, Words
 from buschaos.state import Problem
 from buschaos.subjects.base import Subject
+
+BITS_FEW, WAYS_FEW = 2, 3  # of a sample: bits of each kind of file, ways to take a file away
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,9 @@ class Damaged(Act[Own]):
     def usual(self, subject: Subject) -> dict[str, Any]:
         return {"damage": 0}
 
+    def hurried(self, words: Words, subject: Subject) -> dict[str, Any]:
+        return {"damage": BITS_FEW}
+
     def why_not(self, scene: Scene, own: Own) -> str | None:
         if "sqlite" not in scene.fleet.hello.features:
             return "the bus does not declare that it stores in SQLite"
@@ -47,9 +52,14 @@ class Damaged(Act[Own]):
 
     def play(self, scene: Scene, own: Own) -> None:
         shared, findings = scene.shared, scene.findings
-        count = own.damage or (damage.BITS_OF_SLOW_STARTERS if scene.subject.is_slow_to_start else damage.BITS_OF_RUN)
+        usual = damage.BITS_OF_SLOW_STARTERS if scene.subject.is_slow_to_start else damage.BITS_OF_RUN
+        count = own.damage or usual
         with damage.damaging(shared.specs[0], shared.system, shared.out / "damage") as files:
-            for what, end in files.files():
+            every = files.ways()
+            ways = scene.time.ordered(every, f"{shared.seed}", few=WAYS_FEW)
+            findings.spared["ways to take a file away"] = len(every) - len(ways)
+            for what, take in ways:
+                end = take()
                 findings.counts["files taken away"] += end != damage.DID_NOT_WAIT
                 _tell(scene, files, f"{what}: {end}")
             for kind in damage.KINDS:
@@ -57,6 +67,8 @@ class Damaged(Act[Own]):
                     findings.left_out["kinds of files in which bits are flipped"] += 1
                     continue
                 ends = files.bits(kind, count, shared.seed)
+                if scene.time.is_sample and ends:
+                    findings.spared["flipped bits"] += usual - ends.total()
                 if not ends:  # there is no such file
                     continue
                 findings.counts["bits flipped"] += ends.total()

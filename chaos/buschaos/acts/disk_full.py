@@ -17,7 +17,7 @@ from buschaos.acts.base import Act, Scene, Shared, Words, flag, why_no_points
 from buschaos.crashpoints import in_the_middle
 from buschaos.nemeses import disk
 from buschaos.nemeses.syscalls import Fail, Short
-from buschaos.points import Place, Point
+from buschaos.points import At, Left, Point
 from buschaos.subjects.base import Subject
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EMFILE, errno.EROFS)
@@ -72,15 +72,16 @@ class FullDisk(Act[Own]):
         )
 
     def hurried(self, words: Words, subject: Subject) -> dict[str, Any]:
-        return {"torn": in_the_middle, "levels": diskfull.LEVELS_FEW, "wants": diskfull.WANTS_FEW}
+        levels = diskfull.LEVELS_OF_SAMPLE[: 2 if subject.is_slow_to_start else None]
+        return {"torn": in_the_middle, "levels": levels, "wants": diskfull.WANTS_OF_SAMPLE}
 
-    def has(self, at: Point | Place, only: frozenset[str], subject: Subject) -> bool:
-        return isinstance(at, Point) and isinstance(at.verdict, Fail | Short)
+    def has(self, at: At, only: frozenset[str], subject: Subject) -> bool:
+        return isinstance(at, Left) or (isinstance(at, Point) and isinstance(at.verdict, Fail | Short))
 
     def why_not(self, scene: Scene, own: Own) -> str | None:
         if not reading.can_compare(scene.fleet.hello, scene.subject):
             return reading.WHY_NOT
-        if scene.shared.at is not None:  # one point of one operation, and no full disk
+        if isinstance(scene.shared.at, Point):  # of one operation, and no full disk
             return None
         if own.disk_folder is not None:
             return disk.why_not_filled(own.disk_folder)
@@ -88,11 +89,14 @@ class FullDisk(Act[Own]):
             return disk.why_unavailable(Path(folder))
 
     def play(self, scene: Scene, own: Own) -> None:
-        if scene.shared.at is None:
+        at = scene.shared.at
+        if not isinstance(at, Point):
             try:
                 _fill(scene, own)
             except diskfull.NotInItsFolderError as error:
                 scene.findings.undecided.append(f"no full disk: {error}")
+        if isinstance(at, Left):
+            return
         if why := why_no_points(scene.fleet):
             scene.findings.notes.append(f"no errors injected at system calls: {why}")
             return
@@ -142,6 +146,7 @@ def _fill(scene: Scene, own: Own) -> None:
                     system=shared.system,
                     folder=own.disk_folder,
                     wants=wants,
+                    only=shared.at if isinstance(shared.at, Left) else None,
                 )
             )
         )
@@ -150,17 +155,25 @@ def _fill(scene: Scene, own: Own) -> None:
             findings.counts["levels of a full disk" if is_disk else "of too few descriptors or memory"] += 1
             findings.progress.point()
             answers += level.answers if is_disk else Counter()
-            problems = [replace(problem, point=level.title) for problem in level.problems]
+            again = f"--at {Left(level.amount, level.of, level.opened)}"
+            problems = [replace(problem, point=level.title, again=again) for problem in level.problems]
             findings.add(problems, shared.out / "disk" / level.name / "history.jsonl")
             if level.opened == "before":
                 findings.progress.say(f"disk full: {level.title}: {dict(level.answers)}")
             if half.is_over:
-                every = 2 * len(levels) + sum(len(amounts) for _, amounts in wants)
+                every = 2 * len(levels) + _count(wants)
                 findings.left_out["levels"] = every - sum(findings.counts.values())
                 break
+    if scene.time.is_sample:
+        usual, more = _amounts(replace(own, levels=None, wants=None), is_slow=scene.subject.is_slow_to_start)
+        findings.spared["levels"] = 2 * (len(usual) - len(levels)) + _count(more) - _count(wants)
     if levels:
         counted = ", ".join(f"{code} {n}" for code, n in sorted(answers.items()))
         findings.notes.append(f"answers on a full disk: {counted}")
+
+
+def _count(wants: diskfull.Wants) -> int:
+    return sum(len(amounts) for _, amounts in wants)
 
 
 def _amounts(own: Own, *, is_slow: bool) -> tuple[tuple[int, ...], diskfull.Wants]:

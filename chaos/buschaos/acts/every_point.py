@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from buschaos import judge
@@ -34,7 +33,7 @@ def play(
     def tell(point: PointResult) -> None:
         findings.counts[what] += counts(point)
         history = (point.kept or shared.out) / "history.jsonl"
-        findings.point([(replace(problem, point=point.title), history) for problem in point.problems])
+        findings.point([(problem, history) for problem in point.problems])
 
     kept = shared.out / "points" / folder
     for turn in range(len(shared.specs)):
@@ -55,6 +54,7 @@ def play(
             )
             for result in points.run():
                 left_out += result.left_out
+                findings.spared["points"] += result.spared
                 if result.doubt:
                     findings.undecided.append(f"{result.operation.name}: {result.doubt}")
                 findings.progress.say(
@@ -63,4 +63,6 @@ def play(
                 )
         finally:
             fleet.close()
+        findings.spared["operations"] += points.spared
         findings.left_out.update({"whole operations": points.left_out, "points of others": left_out})
+        findings.impossible = points.why_impossible or findings.impossible

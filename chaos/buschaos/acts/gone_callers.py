@@ -54,6 +54,8 @@ class CallersGo(Act[Own]):
                     findings.progress.say(f"gone callers: {counts}")
                     findings.take(result.problems)
                     findings.left_out["points of callers"] += result.left_out
+                    findings.spared["points of callers"] += result.spared
+                    findings.spared["cases"] = callers.spared
                     if scene.time.is_over and number < len(own.cases):
                         findings.left_out[f"of {len(own.cases)} cases"] = len(own.cases) - number
                         break

@@ -17,9 +17,10 @@ from buschaos.crashpoints import in_the_middle
 from buschaos.holds import CROSSED, CROSSED_OF_SLOW_STARTERS, TWICE_OF_PAIR, TWICE_OF_SLOW_STARTERS
 from buschaos.limits import Time
 from buschaos.nemeses.syscalls import Others
-from buschaos.points import Place, Point
+from buschaos.points import At, Place, Point
 from buschaos.subjects.base import Subject
 
+TWICE_FEW, CROSSED_FEW, DRAWN_FEW = 1, 2, 1  # of a sample
 WITH_OTHERS = "points at which others worked"
 
 
@@ -81,11 +82,11 @@ class HeldCalls(Act[Own]):
         is_whole = words.get("holds") and not any(name in words for name in ("only", "against", "at", "drawn"))
         return {"drawn": schedules.PROGRAMS} if is_whole else {}
 
-    def has(self, at: Point | Place, only: frozenset[str], subject: Subject) -> bool:
+    def has(self, at: At, only: frozenset[str], subject: Subject) -> bool:
         return is_hold(at) and not (only & {reader.name for reader, _ in subject.repertoire.waits})
 
     def hurried(self, words: Words, subject: Subject) -> dict[str, Any]:
-        return {"torn": in_the_middle}
+        return {"torn": in_the_middle, "twice": TWICE_FEW, "crossed": CROSSED_FEW, "drawn": DRAWN_FEW}
 
     def is_named(self, words: Words) -> bool:
         return "holds" in words or "drawn" in words
@@ -131,9 +132,9 @@ class HeldCalls(Act[Own]):
         return f"{asked} --seed {shared.seed}{amounts}{flag('against', own.against)}"
 
 
-def is_hold(at: Point | Place) -> bool:
+def is_hold(at: At) -> bool:
     """Does nobody come to harm there?"""
-    return isinstance(at, Place) or isinstance(at.verdict, Others)
+    return isinstance(at, Place) or (isinstance(at, Point) and isinstance(at.verdict, Others))
 
 
 def _programs(scene: Scene, time: Time, own: Own) -> None:
@@ -148,6 +149,8 @@ def _programs(scene: Scene, time: Time, own: Own) -> None:
             findings.point(shown)
     finally:
         findings.counts.update(drawn.counts)
+    if time.is_sample:
+        findings.spared["drawn programs"] = schedules.PROGRAMS - own.drawn
     if time.is_over:
         findings.left_out["drawn programs"] += own.drawn - drawn.counts["drawn programs"]
     if not own.holds:

@@ -10,7 +10,7 @@ from buschaos.acts import every_point
 from buschaos.acts.base import Act, Scene, Shared, Words
 from buschaos.crashpoints import in_the_middle
 from buschaos.nemeses.syscalls import Fail, Others, Short
-from buschaos.points import Place, Point
+from buschaos.points import At, Point
 from buschaos.subjects.base import Subject
 
 
@@ -42,7 +42,7 @@ class KillPoints(Act[Own]):
     def hurried(self, words: Words, subject: Subject) -> dict[str, Any]:
         return {"torn": in_the_middle}
 
-    def has(self, at: Point | Place, only: frozenset[str], subject: Subject) -> bool:
+    def has(self, at: At, only: frozenset[str], subject: Subject) -> bool:
         return isinstance(at, Point) and not isinstance(at.verdict, Others | Fail | Short)
 
     def play(self, scene: Scene, own: Own) -> None:

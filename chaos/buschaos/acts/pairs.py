@@ -35,12 +35,14 @@ def play(
     for result in holds.run():
         findings.counts["points held"] += result.points
         findings.counts["of them with both held"] += result.twice
-        for name in ("waited", "left_out", "not_asked", "spared", "answered"):
+        for name in ("waited", "left_out", "not_asked", "spared", "answered", "sampled_out"):
             sums[name] += getattr(result, name)
         longest_ms = max(longest_ms, result.longest_ms)
         pair = f"{result.operation.name} against {result.peer.name}"
         findings.progress.say(f"{what}: {pair}: {result.points} points, {len(result.problems)} problems")
     findings.left_out.update({"whole pairs": holds.left_out, "points of pairs": sums["left_out"]})
+    findings.spared.update({"pairs of calls": holds.sampled_out, "points of pairs": sums["sampled_out"]})
+    findings.impossible = holds.why_impossible
     if holds.why_no_time_passes is not None:
         findings.notes.append(f"no time passed while a process stood still: {holds.why_no_time_passes}")
     if sums["not_asked"]:

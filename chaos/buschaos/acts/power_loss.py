@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from buschaos import shares
-from buschaos.acts.base import Act, Scene, Shared, flag
+from buschaos.acts.base import Act, Scene, Shared, Words, flag
+from buschaos.points import At, Outage
 from buschaos.power import DEATHS, DEATHS_OF_SLOW_STARTERS, IMAGES_OF_SESSION, PowerLoss
 from buschaos.sessions import Durability, PowerResult
 from buschaos.subjects.base import Subject
 from busproof.bus.fleet import Fleet
 
+IMAGES_FEW = 25  # of a sample, at each level
 FULL = {"synchronous": "FULL"}  # with it the feature `synchronous` promises the level power-loss
 
 
@@ -79,6 +81,12 @@ class PowerCuts(Act[Own]):
     def usual(self, subject: Subject) -> dict[str, Any]:
         return {"power": 0}
 
+    def hurried(self, words: Words, subject: Subject) -> dict[str, Any]:
+        return {"power": IMAGES_FEW, "deaths": 1}
+
+    def has(self, at: At, only: frozenset[str], subject: Subject) -> bool:
+        return isinstance(at, Outage)
+
     def stale(self, own: Own | None) -> tuple[str, ...]:
         return () if own and own.resumes else self.folders
 
@@ -106,6 +114,7 @@ class PowerCuts(Act[Own]):
             operations=self.operations(shared),
             images=own.power or None,
             deaths=own.deaths,
+            only=shared.at if isinstance(shared.at, Outage) else None,
             seed=shared.seed,
         )
         count = min(shared.lanes, math.ceil(own.power / IMAGES_OF_SESSION))
@@ -138,6 +147,7 @@ def _option(text: str) -> tuple[str, str]:
 def _tell(scene: Scene, own: Own, result: PowerResult) -> None:
     findings = scene.findings
     findings.left_out.update({"images": result.left_out, "operations that die first": result.undying})
+    findings.spared.update({"images": result.spared, "operations that die first": result.spared_deaths})
     findings.counts.update({"distinct images": result.checked, "steps that were cut": result.steps})
     if result.doubt:
         findings.undecided.append(result.doubt)

@@ -21,7 +21,7 @@ from busproof.contract.history import read
 
 KILLS = 200
 KILLS_OF_SLOW_STARTERS = 40
-QUICK_KILLS = 8
+KILLS_FEW, CALLS_FEW = 8, 50  # of a sample, and calls for each of these kills
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,6 @@ class Own:
 
     kills: int
     calls: int | None = None  # for each of these kills
-    spared: int = 0  # kills that a hurried run leaves out
 
 
 class RandomKills(Act[Own]):
@@ -55,15 +54,15 @@ class RandomKills(Act[Own]):
         return {"kills": KILLS_OF_SLOW_STARTERS if subject.is_slow_to_start else KILLS}
 
     def hurried(self, words: Words, subject: Subject) -> dict[str, Any]:
-        kills = words.get("kills", QUICK_KILLS)
-        return {"kills": kills, "spared": max(0, self.usual(subject)["kills"] - kills)}
+        return {"kills": KILLS_FEW} | ({} if subject.is_slow_to_start else {"calls": CALLS_FEW})
 
     def why_not(self, scene: Scene, own: Own) -> None:
         """It can be played on every bus."""
 
     def play(self, scene: Scene, own: Own) -> None:
         findings = scene.findings
-        findings.left_out["of the usual kills"] = own.spared
+        if scene.time.is_sample:
+            findings.spared["kills"] = self.usual(scene.subject)["kills"] - own.kills
         on_a_server = server.is_on_a_server(scene.shared.specs)
         unsupervised = "its files are a server's" if on_a_server else syscalls.why_unavailable()
         if unsupervised:
@@ -80,8 +79,9 @@ class RandomKills(Act[Own]):
                 findings.undecided.append(reading.WHY_NOT)
         idle = [check for check in judgement.idle if judge.is_asked(check, scene.fleet.hello, scene.shared.system)]
         unlooked = [f"the check {check} had nothing to judge: the history has no such operation" for check in idle]
-        # Where files are sent, nothing is acknowledged, and the last reading decides alone.
-        (findings.undecided if scene.subject.retried else findings.notes).extend(unlooked)
+        # Where files are sent, nothing is acknowledged, and the last reading decides alone. A sample decides the rest.
+        decides = scene.subject.retried and not scene.time.is_sample
+        (findings.undecided if decides else findings.notes).extend(unlooked)
         findings.add(
             [
                 *(Problem("log", strange) for strange in tally.strange),

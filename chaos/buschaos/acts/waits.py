@@ -9,7 +9,7 @@ from buschaos.acts import pairs
 from buschaos.acts.base import Act, Scene, Shared, flag
 from buschaos.acts.holds import is_hold
 from buschaos.operations import Operation
-from buschaos.points import Place, Point
+from buschaos.points import At
 from buschaos.subjects.base import Subject
 
 
@@ -38,7 +38,7 @@ class Waits(Act[Own]):
             help="hold a reader that waits in each of its looks, until a message has come",
         )
 
-    def has(self, at: Point | Place, only: frozenset[str], subject: Subject) -> bool:
+    def has(self, at: At, only: frozenset[str], subject: Subject) -> bool:
         return is_hold(at) and bool(only & {reader.name for reader, _ in subject.repertoire.waits})
 
     def operations(self, shared: Shared) -> tuple[Operation, ...] | None:

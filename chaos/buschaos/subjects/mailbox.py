@@ -136,13 +136,13 @@ OPERATIONS = (
     Operation("send a large one", "log", "send", lambda _: _letter("y" * 20_000, key="large"), ("key",)),
     Operation("send without a key", "log", "send", lambda _: _letter("new"), lacks=("key",), is_once=True),
     Operation(
-        "send to all", "log", "send", lambda _: {"agent_id": "alice", "body": "new"}, ("broadcast",), is_once=True
+        "send to all", "log", "send", lambda _: {"agent_id": "alice", "body": "to all"}, ("broadcast",), is_once=True
     ),
     Operation(
         "send on a base",
         "log",
         "send",
-        lambda p: {"agent_id": "alice", "to": "carol", "body": "new", "base": p["base"]},
+        lambda p: {"agent_id": "alice", "to": "carol", "body": "on a base", "base": p["base"]},
         ("compare_and_append",),
         is_once=True,
         again=("BASE_CONFLICT",),

@@ -11,7 +11,6 @@ from __future__ import annotations
 import array
 import collections
 import contextlib
-import fcntl
 import functools
 import itertools
 import os
@@ -21,7 +20,7 @@ import resource
 import select
 import signal
 import subprocess
-import termios
+import sys
 import threading
 import time
 import uuid
@@ -30,7 +29,7 @@ from pathlib import Path
 from typing import IO
 
 from busproof.bus.asleep import answering
-from busproof.bus.base import HOW_LONG, Lost
+from busproof.bus.base import HOW_LONG, DoorError, Lost
 from busproof.bus.forked import Forked, is_forked
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
@@ -82,6 +81,8 @@ class Child:
         pass_fds: Sequence[int] = (),
         leads: bool = True,
     ) -> None:
+        if not hasattr(select, "poll"):
+            raise DoorError(f"a bus is started by POSIX means, which {sys.platform} does not have (WSL has them)")
         self._leads = leads
         environment = {**os.environ, "TZ": FAR_FROM_UTC, **(env or {})}
         self._process: subprocess.Popen[bytes] | Forked = (
@@ -135,6 +136,9 @@ class Child:
     @property
     def unread_bytes(self) -> int:
         """The bytes written to it that it has not read yet."""
+        import fcntl
+        import termios
+
         left = array.array("i", [0])
         with contextlib.suppress(OSError, ValueError):  # its input has ended
             fcntl.ioctl(self._stdin.fileno(), termios.FIONREAD, left)

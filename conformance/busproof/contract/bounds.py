@@ -10,22 +10,24 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
+
+from busproof.words import is_text
 
 INT_MAX = 2**63 - 1
 LIST_MAX = 2**31 - 1  # members that every bus lets a caller ask for
 DAY_S = 24 * 60 * 60
 LEVELS_MAX = 256  # of objects and lists in a JSON value, the value itself being the first
 MIB = 2**20
+_NO_LINE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def is_line(value: Any) -> bool:
     """Is it a text without control characters and half surrogates?"""
-    if type(value) is not str:
-        return False
-    return not any(c < " " or "\x7f" <= c < "\xa0" or "\ud800" <= c <= "\udfff" for c in value)
+    return type(value) is str and not _NO_LINE.search(value)
 
 
 def is_no_path(value: Any) -> bool:
@@ -72,7 +74,7 @@ PROSE = Kind(
 )
 RAW = Kind(
     " bytes",
-    lambda value: type(value) is str and not any("\ud800" <= c <= "\udfff" for c in value),
+    lambda value: type(value) is str and is_text(value),
     NAME.size,
     NAME.sized,
     ("", "\ud800", 5, True, ["a"]),

@@ -32,7 +32,7 @@ from typing import IO, Any, Literal
 import msgspec
 
 from busproof.contract import Contract
-from busproof.words import reason
+from busproof.words import is_text, reason
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _encode = json.JSONEncoder(separators=(",", ":")).encode
@@ -141,11 +141,6 @@ def _epoch_ms(text: Any) -> int | None:
     except (TypeError, ValueError):
         return None
     return None if at.tzinfo is None else (at - _EPOCH) // timedelta(milliseconds=1)
-
-
-def is_text(value: str) -> bool:
-    """No half surrogates: a column must fit UTF-8, even if a script sends other text."""
-    return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 class Recorder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 import shlex
 import sys
@@ -65,10 +66,15 @@ def started(system: str, ids: list[str], warm: Warm | None) -> str:
     return warm.spec(spec) if warm else spec
 
 
+@cache
 def folder() -> Path:
-    """Declarations travel in the wheel beside this package's modules; in a checkout they stand next to the kit."""
+    """The declarations of the checkout around the kit, or around the working folder; a wheel has the demo's alone."""
     here = Path(__file__).parent
-    return here / "planted" if (here / "planted").is_dir() else here.parents[1] / "faults"
+    roots = [here.parents[2]]
+    with contextlib.suppress(OSError):  # a working folder that is gone
+        roots += [Path.cwd(), *Path.cwd().parents]
+    checkouts = (root / "conformance" / "faults" for root in roots)
+    return next((faults for faults in checkouts if faults.is_dir()), here / "planted")
 
 
 @cache

@@ -9,7 +9,7 @@ import textwrap
 
 from busproof.contract import CONTRACTS
 from busproof.contract.catalogue import Requirement, catalogue
-from busproof.faults.record import faults
+from busproof.faults.record import faults, folder
 from busproof.play.explore import corpus
 from busproof.systems import SYSTEMS
 
@@ -40,6 +40,8 @@ def explain(row_id: str) -> list[str]:
     if killed:
         lines += ["", "  buses that break it (busproof faults run NAME):"]
         lines += [f"    {fault.id:<48} {fault.sentence}" for fault in killed]
+    elif not (folder() / "mailbox").is_dir():
+        lines += ["", "  a checkout of busproof has buses that break it, and tells them here"]
     if row.item:
         lines += ["", f"  busproof check {_system_of(row_id)} --only {row.id} --bus …"]
     elif row.kind == "chaos":

@@ -74,7 +74,7 @@ def write(system: str, language: str, folder: Path) -> int:
     if language == ANY:
         return _write_session(system, folder)
     known = LANGUAGES[language]
-    if not _written({folder / name: _text(system, known, name) for name in known.files}):
+    if not written({folder / name: _text(system, known, name) for name in known.files}):
         return 2
     path = folder / known.files[0]
     print(f"wrote {path}: fill in the methods marked TODO, and declare in hello only what your bus does.")
@@ -95,7 +95,7 @@ def _write_session(system: str, folder: Path) -> int:
     from busproof.pages import wire_example
 
     path = folder / "wire.txt"
-    if not _written({path: "".join(f"{line}\n" for line in wire_example.of(system))}):
+    if not written({path: "".join(f"{line}\n" for line in wire_example.of(system))}):
         return 2
     print(
         f"wrote {path}: a session as it goes over the wire. → is what your program reads on stdin, ← what it writes to"
@@ -111,7 +111,7 @@ def _write_agent(system: str, name: str, folder: Path) -> int:
         print(f"busproof: agents of {system} talk to their bus; only those of relay write files", file=sys.stderr)
         return 2
     path = folder / name
-    if not _written({path: _templates(system).joinpath(system, f"{name}.txt").read_text(encoding="utf-8")}):
+    if not written({path: _templates(system).joinpath(system, f"{name}.txt").read_text(encoding="utf-8")}):
         return 2
     path.chmod(0o755)
     print(f"wrote {path}: an agent to copy. Let it send something, and have its files judged as an orchestrator would:")
@@ -123,7 +123,7 @@ def _write_logger(name: str, folder: Path) -> int:
     """A program that writes a history."""
     path = folder / name
     text = resources.files("busproof").joinpath("templates", f"{name}.txt").read_text(encoding="utf-8")
-    if not _written({path: text}):
+    if not written({path: text}):
         return 2
     print(f"wrote {path}: run it, and have what it writes audited. docs/history.md tells what each line must hold:")
     print("  busproof audit --validate history.jsonl")
@@ -160,7 +160,7 @@ def _templates(system: str) -> Traversable:
     return resources.files(CONTRACTS[system].package).joinpath("templates")
 
 
-def _written(texts: dict[Path, str]) -> bool:
+def written(texts: dict[Path, str]) -> bool:
     """Write all of them, or none if one of them exists already."""
     for path in texts:
         if path.exists():

@@ -17,7 +17,7 @@ RENEW = "tox run -e pages"  # named by every test that finds a stale page
 ROOT = evidence.FOLDER.parents[1]
 PAGES = (
     ("busproof", "schema", "--markdown", "docs/protocol.md"),
-    ("refbus.cli.page", "docs/refbus.md"),
+    ("reference.page", "docs/refbus.md"),
     ("busproof.pages.worth",),
     ("busproof.pages.history_page",),
 )

@@ -37,6 +37,8 @@ class RowResult(BaseModel):
     fleet: str  # "bus", or "mixed"
     why: str = ""
     cause: str = ""  # what rows of one fault have in common, if that is less than `why`
+    again: str = ""  # the command that shows it again, if its check alone does not tell
+    step: str = ""  # the first step to take
     steps: int = 0  # of the script of the corpus that shows it
     held: int = 0  # in how many scripts of the corpus it held
     events: list[dict[str, Any]] = []

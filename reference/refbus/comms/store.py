@@ -21,6 +21,7 @@ PROTOCOL_VERSION = "1.0"
 PRAGMAS = ("PRAGMA cache_size = -64000",)
 SCHEMA = Schema.of_folder(Path(__file__).parent)
 JITTER_MAX = 1000  # a factor
+RATE_MAX = 1e12  # tokens; more could not be counted in a double
 SECONDS_MAX = 10 * 365 * 24 * 60 * 60
 
 
@@ -54,8 +55,8 @@ class Store(Base):
         self.artifacts = self.root / ".claude" / "artifacts"
         super().__init__(self.folder / DB_NAME, clock=clock, synchronous=synchronous, pragmas=PRAGMAS)
         self.visibility_ms = limits.integer("visibility_ms", visibility_ms, 1, SECONDS_MAX * 1_000)
-        self.rate_capacity = limits.number("rate_capacity", rate_capacity, 0)
-        self.rate_refill_per_s = limits.number("rate_refill_per_s", rate_refill_per_s, 0)
+        self.rate_capacity = limits.number("rate_capacity", rate_capacity, 0, RATE_MAX)
+        self.rate_refill_per_s = limits.number("rate_refill_per_s", rate_refill_per_s, 0, RATE_MAX)
         self.retry_jitter = None if retry_jitter is None else limits.number("retry_jitter", retry_jitter, 0, JITTER_MAX)
         for folder in (self.root / ".claude", self.folder):
             make_folder(folder)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from refbus.kernel.errors import BusError
+from refbus.kernel.rules import limit as limits
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +25,10 @@ class Beats:
     """Calls `beat` for one agent, with what it said last, until stopped. Also a context manager."""
 
     def __init__(self, beat: Callable[..., object], agent_id: str, interval_s: float, **first: Any) -> None:
-        self._beat, self._agent_id, self._interval_s, self._first = beat, agent_id, interval_s, first
+        self._interval_s = limits.number(
+            "the interval of a heartbeat, in seconds,", interval_s, 0.001, threading.TIMEOUT_MAX
+        )
+        self._beat, self._agent_id, self._first = beat, agent_id, first
         self._commands: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._beat_until_stopped, name=f"heartbeat-{agent_id}", daemon=True)
 

@@ -10,7 +10,6 @@ next writer handles the same way.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import random
@@ -168,6 +167,8 @@ def _value_of(line: bytes) -> Any:
 
 def _lock(fd: int) -> None:
     """Wait as long as for the database's lock, then say BUSY."""
+    import fcntl  # only an export needs it, and not every system has it
+
     deadline = time.monotonic() + retry.LOCK_ATTEMPTS_MAX * BUSY_TIMEOUT_MS / 1000
     while True:
         try:

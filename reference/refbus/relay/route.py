@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
-
 from refbus.kernel.transaction import Transaction
 from refbus.relay import names
 from refbus.relay.failure import Failure
 from refbus.relay.store import Store
-
-
-class Subscription(TypedDict):
-    """An agent that wants a channel."""
-
-    channel: str
-    agent_name: str
 
 
 class Route:

@@ -76,7 +76,7 @@ class Service:
 
     def _rest(self) -> None:
         """Until a file that is known has settled; else until the next one comes, or the interval is over."""
-        interval_s = self._bus.store.config.scan_interval_ms / 1000
+        interval_s = max(GAP_S, self._bus.store.config.scan_interval_ms / 1000)
         waits_ms = self._bus.scanner.next_ms
         if waits_ms is not None and waits_ms / 1000 < interval_s:
             self._stop.pause(max(GAP_S, waits_ms / 1000))

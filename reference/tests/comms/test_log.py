@@ -166,6 +166,22 @@ def test_the_101st_message_at_once_is_refused(bus: CommsBus, send: Send, clock: 
         send()
 
 
+def test_a_clock_that_was_set_back_keeps_no_bucket_shut(open_bus: OpenBus, clock: Clock) -> None:
+    """Nobody waits until it has caught up: the bucket refills from the first refusal on."""
+    for bus in (open_bus(rate_capacity=1), open_bus(rate_capacity=1)):
+        clock.set(T0_MS + 3_600_000)
+        bus.send_message("alice", None, "note", {})
+        clock.set(T0_MS)
+        with pytest.raises(RateLimited):
+            bus.send_message("alice", None, "note", {})
+        clock.set(T0_MS + 99)
+        with pytest.raises(RateLimited):
+            bus.send_message("alice", None, "note", {})
+        clock.set(T0_MS + 100)
+        bus.send_message("alice", None, "note", {})
+        assert bus.dump()["integrity"] == "ok"
+
+
 def test_the_bucket_is_the_agents_not_the_process(open_bus: OpenBus) -> None:
     """Two sessions of one agent share it; a clock that steps back fills nothing."""
     first, other = open_bus(rate_capacity=2), open_bus(rate_capacity=2)

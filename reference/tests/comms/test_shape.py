@@ -31,9 +31,8 @@ def floor(file: str) -> int:
 
 
 def test_the_house_has_five_floors() -> None:
-    """With the bus at the top; a thread that beats for an agent stands on a whole bus, and a package names all."""
-    below = FILES.keys() - {"heartbeat", "__init__"}
-    assert floor("bus") == max(map(floor, below)) <= 5
+    """With the bus at the top; only an agent's heartbeat and the package stand on it."""
+    assert floor("bus") == max(floor(file) for file in FILES.keys() - {"heartbeat", "__init__"}) <= 5
 
 
 def test_a_class_has_one_base_at_most() -> None:

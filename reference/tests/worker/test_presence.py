@@ -104,6 +104,13 @@ def test_the_heartbeat_thread_beats_at_once_and_on_every_change() -> None:
     heart.stop()
 
 
+@pytest.mark.parametrize("interval_ms", [0, -1, float("nan"), float("inf")])
+def test_a_heart_has_a_pace(interval_ms: int) -> None:
+    """Or it is refused where it is made, and not in its thread."""
+    with pytest.raises(InvalidArgument):
+        Heartbeat(Beats(), "alice", interval_ms=interval_ms)  # type: ignore[arg-type]
+
+
 def test_the_heartbeat_thread_survives_errors(caplog: pytest.LogCaptureFixture) -> None:
     """It logs them and beats on."""
     beats = Beats()

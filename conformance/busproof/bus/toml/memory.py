@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from typing import Any
 
 from busproof.bus.base import Refused
 from busproof.bus.toml.form import Names
+from busproof.lock import take
 
 
 class Memory:
@@ -105,7 +105,7 @@ class Memory:
         """The memory, to be changed; it is written whole, or not at all."""
         try:
             with (self._folder / "lock").open("a") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                take(lock, waits=True)
                 memory = self._read()
                 yield memory
                 new = self._file.with_suffix(".new")

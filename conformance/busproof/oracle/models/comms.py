@@ -289,6 +289,7 @@ class CommsModel(Model):
         """Its id."""
         faults = self.faults_of_vote(new)
         if self.tokens(new.sender) < 1:
+            self.set_back(new.sender)
             self.refuse("RATE_LIMITED", "comms.limit.02", "comms.limit.01", "comms.limit.03", also=tuple(faults))
         if faults:
             code, *also = faults
@@ -311,7 +312,7 @@ class CommsModel(Model):
             self.agents.setdefault(message.to, Agent())
 
     def tokens(self, agent: str) -> Fraction:
-        """In the bucket now: a hundred at first, ten more a second, none for a clock set back (C22)."""
+        """In the bucket now: a hundred at first, ten more a second, none for the step of a clock set back (C22)."""
         # A bus that does not declare the noun can send all the same.
         rows = "comms.limit.01", "comms.limit.03", "comms.limit.04", "comms.limit.05"
         self.row(*(rows if "limit" in self.features else ()))
@@ -333,14 +334,26 @@ class CommsModel(Model):
 
     def spent(self, bucket: tuple[Fraction, int] | None) -> tuple[Fraction, int]:
         """The bucket with one token less."""
-        at_us = self.now_us
-        if bucket is not None and at_us < bucket[1] and self.of_a_clock_set_back() == "gives none":
-            at_us = bucket[1]
-        return self.grown(bucket) - 1, at_us
+        is_back = bucket is not None and self.now_us < bucket[1]
+        stands = is_back and self.of_a_clock_set_back() == "gives none"
+        return self.grown(bucket) - 1, bucket[1] if bucket is not None and stands else self.now_us
+
+    def set_back(self, agent: str) -> None:
+        """A refusal of a bucket whose clock was set back: from here on it may refill."""
+        self.buckets[agent] = self.from_here(self.buckets[agent])
+        if (own := (agent, self.at)) in self.own_buckets:
+            self.own_buckets[own] = self.from_here(self.own_buckets[own])
+
+    def from_here(self, bucket: tuple[Fraction, int]) -> tuple[Fraction, int]:
+        """The bucket; if its clock was set back, as of now."""
+        if self.now_us < bucket[1] and self.of_a_clock_set_back() == "refills from there on":
+            return bucket[0], self.now_us
+        return bucket
 
     def of_a_clock_set_back(self) -> str:
         """How much a bucket gets for time that goes back, and for time that comes again."""
-        return self.choice("comms.limit.07", "gives none", "gives as much as forward", "what comes again gives")
+        others = "gives none", "gives as much as forward", "what comes again gives"
+        return self.choice("comms.limit.07", "refills from there on", *others)
 
     def expiry(self, channel: str, ttl_seconds: Any = UNSAID) -> int | None:
         """An hour, five minutes on `urgent`, never only when asked (C13)."""

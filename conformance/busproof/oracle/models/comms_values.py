@@ -10,6 +10,7 @@ from typing import Any
 from busproof.contract.bounds import LEVELS_MAX
 from busproof.contract.comms import CONTRACT
 from busproof.oracle.models.parts import us_of
+from busproof.words import is_text
 
 BOUND_OF = CONTRACT.bound_of
 PAYLOAD_BYTES_MAX = int(BOUND_OF["payload"].high)
@@ -95,7 +96,7 @@ def _is_json(value: Any, levels: int) -> bool:
     elif isinstance(value, list):
         inner = value
     elif isinstance(value, str):
-        return not any("\ud800" <= c <= "\udfff" for c in value)
+        return is_text(value)
     else:
         return not isinstance(value, float) or math.isfinite(value)
     return levels > 0 and all(_is_json(member, levels - 1) for member in inner)

@@ -9,12 +9,13 @@ on. Each branch names its rows of the catalogue, so a bus that differs is told w
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import json
 import math
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from busproof.contract import CONTRACTS
@@ -106,10 +107,12 @@ def those_above(rows: Sequence[Any], position: float, readers: Container[str | N
     Raises:
         Undecided: that leaves a row open.
     """
+    numbers = [row.seq if type(row.seq) is int else row.seq.value for row in rows]
+    if None not in numbers:
+        return [row for row in rows[bisect.bisect_right(numbers, position) :] if row.to_agent in readers]
     above: list[Any] = []
     floor: float | None = None
-    for place, row in enumerate(rows):
-        number = row.seq if type(row.seq) is int else row.seq.value
+    for place, (row, number) in enumerate(zip(rows, numbers, strict=True)):
         if number is not None:
             floor = number
             if number > position and row.to_agent in readers:
@@ -280,6 +283,9 @@ class All(Part):
 _PLAIN = frozenset({str, int, bool, type(None)})
 
 
+_HAVE_PARTS = (Part, Told, AnyOrder, dict, list)
+
+
 @dataclass(frozen=True)
 class Difference:
     """A place where an answer is not the model's."""
@@ -295,8 +301,10 @@ class Difference:
 
 def differs(expected: Any, actual: Any, path: str = "reply", rows: tuple[str, ...] = ()) -> Difference | None:
     """The first difference, None if there is none. Binds free values. Members that the model lacks are ignored."""
-    if isinstance(expected, Cited):
-        return differs(expected.value, actual, path, expected.rows)
+    while type(expected) is Cited:
+        expected, rows = expected.value, expected.rows
+    if not isinstance(expected, _HAVE_PARTS):
+        return None if _is_same(expected, actual) else Difference(path, _told(expected), _told(actual), rows)
     if isinstance(expected, Part):
         return expected.differs(actual, path, rows)
     if isinstance(expected, Told):
@@ -314,8 +322,6 @@ def differs(expected: Any, actual: Any, path: str = "reply", rows: tuple[str, ..
         if len(expected) != len(actual):
             return _of_another_length(expected, actual, path, rows)
         return _first_of(zip(itertools.count(), expected, actual), path, "[%d]", rows)
-    if _is_same(expected, actual):
-        return None
     return Difference(path, _told(expected), _told(actual), rows)
 
 
@@ -331,7 +337,11 @@ def held(expected: Any, actual: Any) -> Iterator[str]:
         yield from held(expected.value, actual)
     elif isinstance(expected, dict) and isinstance(actual, dict):
         for key, part in expected.items():
-            yield from held(part, actual.get(key))
+            if type(part) is Cited and type(part.value) in _PLAIN:  # most are
+                if (shown := actual.get(key)) is not None and shown != []:
+                    yield from part.rows
+            elif type(part) not in _PLAIN:
+                yield from held(part, actual.get(key))
     elif isinstance(expected, list) and isinstance(actual, list):
         for part, other in zip(expected, actual, strict=False):
             yield from held(part, other)
@@ -392,8 +402,8 @@ def _first_of(pairs: Iterable[tuple[Any, Any, Any]], path: str, place: str, rows
         inner = wanted.value if type(wanted) is Cited else wanted
         if type(inner) in _PLAIN and type(inner) is type(other) and inner == other:
             continue
-        if difference := differs(wanted, other, path + place % key, rows):
-            return difference
+        if difference := differs(wanted, other, "", rows):
+            return replace(difference, path=path + place % key + difference.path)
     return None
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from busproof.contract.bounds import LEVELS_MAX
 from busproof.oracle.models.spec import Cited, Difference, Fits, Free, Json, Part, differs, plain
 from busproof.oracle.models.timeline_keys import VARIANTS, token
+from busproof.words import is_text
 
 START = "0" * 64
 FIELD_SHOWN = 120  # characters
@@ -38,7 +39,7 @@ def is_json(value: Any, depth: int = 0) -> bool:
         members = [*value, *value.values()] if isinstance(value, dict) else value
         return depth < LEVELS_MAX and all(is_json(member, depth + 1) for member in members)
     if isinstance(value, str):
-        return not any("\ud800" <= char <= "\udfff" for char in value)
+        return is_text(value)
     return not isinstance(value, float) or math.isfinite(value)
 
 

@@ -32,6 +32,7 @@ from busproof.oracle.models.spec import (
     same_json,
 )
 from busproof.oracle.models.topics_looks import Peers, Place, Results, folded, holds, tokens
+from busproof.words import is_text
 
 CONTRACT = CONTRACTS["topics"]
 SHORT_CHARS = 400  # of all bodies of a reply: no text for people is as short as that
@@ -51,7 +52,7 @@ def _odd(value: str) -> str:
         return "control characters"
     if any("\x7f" <= char < "\xa0" for char in value):
         return "DEL and C1 controls"
-    return "half surrogates" if any("\ud800" <= char <= "\udfff" for char in value) else ""
+    return "" if is_text(value) else "half surrogates"
 
 
 class ShortId(Free):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 import unicodedata
@@ -120,9 +121,10 @@ def folded(text: str) -> str:
     return "".join(char for char in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(char))
 
 
-def tokens(text: str, form: Callable[[str], str] = str.lower) -> list[str]:
+@functools.lru_cache(1024)  # the same bodies, at each search
+def tokens(text: str, form: Callable[[str], str] = str.lower) -> tuple[str, ...]:
     """Words as a full-text index splits them: letters and digits, with their marks."""
-    return re.findall(r"[^\W_]+(?:[\u0300-\u036f]+[^\W_]*)*", form(text))
+    return tuple(re.findall(r"[^\W_]+(?:[\u0300-\u036f]+[^\W_]*)*", form(text)))
 
 
 def holds(body: str, words: list[str], form: Callable[[str], str] = str.lower) -> bool:

@@ -23,6 +23,59 @@ def causes(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     return _grouped(rows, lambda row: HOW_LONG if HOW_LONG in row["why"] else _difference(row))
 
 
+_DIFFERS = re.compile(r"^(?P<path>[^:]+): (?P<expected>.*) expected, not (?P<actual>.*)$")
+_REFUSAL = "refusal "  # in the words for one (`oracle.models.spec.Refusal`)
+STEP_CHARS = 160
+
+
+def first_step(row: dict[str, Any]) -> str:
+    """What to do first about a row that did not hold, in one line."""
+    if row.get("step"):
+        return str(row["step"])
+    first = next((line.strip() for line in row["why"].split("\n") if line.strip()), "")
+    method = str(row.get("cause", "")).partition(" ")[0]
+    differs = _DIFFERS.match(first)
+    if row["outcome"] == "could-not-run":
+        step = f"see what it lacks: {first}"
+    elif HOW_LONG in row["why"]:
+        step = "see on the bus's stderr why no answer came; a slow bus is given more time by BUSPROOF_PATIENCE=10"
+    elif differs and method:
+        step = _made_to_answer(method, differs)
+    else:
+        step = f"play it, and look at its last call: {first}"
+    return step if len(step) <= STEP_CHARS else f"{step[: STEP_CHARS - 1]}…"
+
+
+def _made_to_answer(method: str, differs: re.Match[str]) -> str:
+    """What the call must do instead, at the place that differs."""
+    path, expected, actual = differs.groups()
+    if _REFUSAL in expected:
+        return f"make `{method}` refuse this call with {expected.split()[-1]}; it answered {actual}"
+    if _REFUSAL in actual:
+        return f"make `{method}` answer this call; it came out as {actual}"
+    return f"make `{method}` answer {expected} for {path}, not {actual}"
+
+
+def marked(why: str) -> list[list[tuple[str, bool]]]:
+    """The lines of a row's evidence in pieces; True: the value that differs, in the model's answer and in the bus's."""
+    lines = why.split("\n")
+    differs = next(filter(None, map(_DIFFERS.match, lines)), None)
+    if differs is None:
+        return [[(line, False)] for line in lines]
+    member = next(reversed(re.findall(r"[A-Za-z_]\w*", differs["path"])), "")
+    sides = {"model:": differs["expected"], "bus:": differs["actual"]}
+    return [_pieces(line, member, sides.get(line.split(maxsplit=1)[0] if line.split() else "", "")) for line in lines]
+
+
+def _pieces(line: str, member: str, value: str) -> list[tuple[str, bool]]:
+    """A line, with the first place of a value of this member apart."""
+    for target in (f'"{member}": {value}', value):
+        before, there, after = line.partition(target) if value else (line, "", "")
+        if there:
+            return [(before, False), (there, True), (after, False)]
+    return [(line, False)]
+
+
 def _difference(row: dict[str, Any]) -> str:
     return str(row.get("cause") or row["why"])
 

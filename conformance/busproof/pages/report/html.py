@@ -9,8 +9,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader
 
 from busproof.contract.catalogue import catalogue
-from busproof.pages.report.causes import causes, chosen, held_elsewhere, others
-from busproof.pages.report.lines import Report
+from busproof.pages.report.causes import causes, chosen, first_step, held_elsewhere, marked, others
+from busproof.pages.report.lines import Report, worst_by_row
 from busproof.pages.report.swimlane import picture
 from busproof.pages.report.terminal import not_asked, replay_command
 from busproof.run.result import WORST_FIRST
@@ -49,16 +49,15 @@ def _shown(report: Report) -> Any:
         **row,
         "row": known[row["requirement"]],
         "picture": picture(row["events"]),
+        "lines": marked(row["why"]),
+        "first_step": first_step(row),
         "replay": replay_command(row, report.header),
     }
 
 
 def _known(report: Report) -> list[dict[str, Any]]:
     """The user's list of known failures, each with what became of it in this run: its worst outcome, if any."""
-    outcomes: dict[str, str] = {}
-    for row in report.rows:
-        before = outcomes.get(row["requirement"], WORST_FIRST[-1])
-        outcomes[row["requirement"]] = min(before, row["outcome"], key=WORST_FIRST.index)
+    outcomes = worst_by_row(report.rows)
     entries = report.header.get("known_entries", [])
     return [{**entry, "outcome": outcomes.get(entry["id"], "not played")} for entry in entries]
 

@@ -39,10 +39,7 @@ class Report:
 
 def summary(header: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Counts, verdict and exit code, from the header and the rows alone."""
-    by_row: dict[str, str] = {}
-    for row in rows:
-        before = by_row.get(row["requirement"], "not-applicable")
-        by_row[row["requirement"]] = min(before, row["outcome"], key=WORST_FIRST.index)
+    by_row = worst_by_row(rows)
     known = set(header.get("known", []))
     failed = {requirement for requirement, outcome in by_row.items() if outcome == "fail"}
     unsure = {r for r, outcome in by_row.items() if outcome in ("could-not-run", "inconclusive")}
@@ -61,6 +58,15 @@ def summary(header: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any
         "verdict": verdict,
         "exit_code": EXIT_CODES[verdict],
     }
+
+
+def worst_by_row(rows: list[dict[str, Any]]) -> dict[str, str]:
+    """Each row's worst outcome: a row counts once, on whatever fleets it was played."""
+    by_row: dict[str, str] = {}
+    for row in rows:
+        before = by_row.get(row["requirement"], WORST_FIRST[-1])
+        by_row[row["requirement"]] = min(before, row["outcome"], key=WORST_FIRST.index)
+    return by_row
 
 
 def write(path: Path, header: dict[str, Any], results: list[RowResult]) -> Report:

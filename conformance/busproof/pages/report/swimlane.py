@@ -1,9 +1,10 @@
 """The operations of a failure as a picture: a lane for each session, time from left to right, in SVG.
 
-An operation is a bar from its call to its answer, green if it was answered, red if it was refused or nobody knows;
-concurrent operations show at a glance. A kill is a bar of its own; a lease that was granted is a line below its claim,
-with the time at which it ends. Time is the order of events: a bus whose clock the kit sets does all at one moment.
-The outlined bar is the first that was refused, or, where a model knows the right answers, those that it does not give.
+An operation is a bar from its call to its answer, green if it was answered, red if it was refused or nobody knows.
+Below the bar stands what was asked, without the name of the session's own agent, and then the answer. Concurrent
+operations show at a glance. A kill is a bar of its own; a lease that was granted is a line below its claim, with the
+time at which it ends. Time is the order of events: a bus whose clock the kit sets does all at one moment. The
+outlined bar is the first that was refused, or, where a model knows the right answers, those that it does not give.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-LANE, STEP, LEFT, CHAR = 46, 74, 96, 7.3  # pixels: height of a lane, width of an event, room for names, a character
+LANE, STEP, LEFT, CHAR = 74, 74, 96, 7.3  # pixels: height of a lane, width of an event, room for names, a character
+LINE, ASKED_LINES = 14, 2
 MARGIN = 3 * STEP  # behind the last event, for the words of its answer
 _CLASSES = {"ok": "ok", "fail": "failed", "info": "info"}
 Event = dict[str, Any]
@@ -30,7 +32,7 @@ def picture(events: list[Event]) -> Markup:
     parts = [Markup('<div class="wide"><svg width="{}" height="{}" role="img">').format(width, height)]
     for number, session in enumerate(sessions):
         y = number * LANE + LANE - 1
-        parts.append(Markup('<text class="soft" x="0" y="{}">{}</text>').format(y - 25, _cut(session[1], LEFT)))
+        parts.append(Markup('<text class="soft" x="0" y="{}">{}</text>').format(y - LANE + 21, _cut(session[1], LEFT)))
         parts.append(Markup('<line class="lane" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(LEFT, width, y, y))
     bad = [bar for bar in bars if bar["answer"] and bar["answer"].get("differs")]
     bad = bad or [bar for bar in bars if bar["class"] == "failed"][:1]
@@ -70,10 +72,17 @@ def _drawn(bar: dict[str, Any], y: int, is_bad: bool, ends: int) -> list[Markup]
     answer = bar["answer"] or {}
     title = Markup("<title>{} {}\n{}</title>").format(bar["call"].get("op"), _said(bar["call"]), _said(answer))
     colour = bar["class"] + (" first" if is_bad else "")
+    asked = [] if answer is bar["call"] else _wrapped(_asked(bar["call"]), ends - x)
     parts = [
         Markup('<g>{}<rect class="{}" x="{}" y="{}" width="{}" height="20"/>').format(title, colour, x, y + 6, width),
         Markup('<text x="{}" y="{}">{}</text>').format(x + 4, y + 20, _cut(bar["call"].get("op") or "", width)),
-        Markup('<text class="soft" x="{}" y="{}">{}</text></g>').format(x, y + 40, _cut(_said(answer), ends - x)),
+        *(
+            Markup('<text class="asked" x="{}" y="{}">{}</text>').format(x, y + 40 + number * LINE, line)
+            for number, line in enumerate(asked)
+        ),
+        Markup('<text class="soft" x="{}" y="{}">{}</text></g>').format(
+            x, y + 40 + len(asked) * LINE, _cut(_said(answer), ends - x)
+        ),
     ]
     if answer.get("granted") and (until_ms := answer.get("lease_until_ms")) and answer.get("bus_ms") is not None:
         lasts_s = (until_ms - answer["bus_ms"]) / 1000
@@ -101,6 +110,22 @@ def _x(place: int) -> int:
 def _said(event: Event) -> str:
     value = event.get("value")
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)
+
+
+def _asked(call: Event) -> str:
+    """The parameters of a call in few words; the name of its own agent stands before the lane."""
+    value = call.get("value")
+    if not isinstance(value, dict):
+        return _said(call)
+    others = {name: each for name, each in value.items() if each != call.get("agent")}
+    return " ".join(f"{name}={each if isinstance(each, str) else json.dumps(each)}" for name, each in others.items())
+
+
+def _wrapped(text: str, pixels: int) -> list[str]:
+    """The text in lines that fit; what the last one has no room for is left out."""
+    most = max(int(pixels / CHAR) - 1, 1)
+    lines = [text[start : start + most] for start in range(0, len(text), most)]
+    return lines if len(lines) <= ASKED_LINES else [*lines[: ASKED_LINES - 1], f"{lines[ASKED_LINES - 1][:-1]}…"]
 
 
 def _cut(text: str, pixels: int) -> str:

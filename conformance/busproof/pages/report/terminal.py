@@ -12,7 +12,16 @@ from typing import IO, Any
 
 from busproof.contract import CONTRACTS
 from busproof.contract.catalogue import CORPUS, HISTORY, catalogue
-from busproof.pages.report.causes import by_first_row, causes, chosen, held_elsewhere, others, script_of
+from busproof.pages.report.causes import (
+    by_first_row,
+    causes,
+    chosen,
+    first_step,
+    held_elsewhere,
+    marked,
+    others,
+    script_of,
+)
 from busproof.pages.report.lines import Report
 from busproof.words import one_line, printable
 
@@ -30,6 +39,7 @@ _COLOURS = {
     "unknown": "33",
     "warn": "33",
     "could-not-run": "33",
+    "differs": "4",
 }
 
 
@@ -53,6 +63,7 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
             lines += _broken(cause[0], header, paint)
             lines += _same_cause(cause)
             lines += _other_ways(cause, alike)
+        lines += _first_steps(report, paint)
     warnings = chosen(report.rows)
     if warnings and not brief:
         lines += ["Another choice than the reference's (dialect), or a SHOULD that does not hold:"]
@@ -88,6 +99,13 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
     if report_path:
         lines += [f"Report: {report_path}"]
     print("\n".join(lines), file=out)
+
+
+def _first_steps(report: Report, paint: Any) -> list[str]:
+    """One line a cause: where to begin."""
+    firsts = [cause[0][0] for cause in by_first_row(causes(report.rows))]
+    steps = [f"  {paint(row['requirement'].ljust(18), row['outcome'])} {first_step(row)}" for row in firsts]
+    return ["The first step for each cause:", *steps, ""] if len(steps) > 1 else []
 
 
 def _not_applicable(rows: list[dict[str, Any]]) -> list[str]:
@@ -159,14 +177,19 @@ def _broken(row: dict[str, Any], header: dict[str, Any], paint: Any) -> list[str
     lines = [
         f"{paint(row['outcome'], row['outcome'])} {row['requirement']} {requirement.level}{where}: {requirement.text}",
         f"     {requirement.source}; decided by {row['check']}",
-        *(f"     {line}" for line in row["why"].split("\n")),
+        *(f"     {_pointed(pieces, paint)}" for pieces in marked(row["why"])),
     ]
     if row["check"] not in IN_LINES:  # their lines tell the calls
         lines += [f"     {_event(event)}" for event in _last(row["events"])]
+    lines += [f"     first step: {first_step(row)}"]
     if row["script"] and not row["events"]:
         lines += [f"     {_cut(json.dumps(step))}" for step in row["script"][-8:]]
     lines += [f"     replay: {replay_command(row, header)}", ""]
     return lines
+
+
+def _pointed(pieces: list[tuple[str, bool]], paint: Any) -> str:
+    return "".join(paint(text, "differs") if differs else text for text, differs in pieces)
 
 
 def _last(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -189,7 +212,7 @@ def _is_whole(events: list[dict[str, Any]]) -> bool:
 
 def replay_command(row: dict[str, Any], header: dict[str, Any]) -> str:
     """One command that plays the row's check again."""
-    if again := header.get("again", {}).get(row["check"]):
+    if again := row.get("again") or header.get("again", {}).get(row["check"]):
         return str(again)  # another run than `check` wrote this report
     item = catalogue(header["system"])[row["requirement"]].item
     if row["check"].startswith(f"{HISTORY}."):

@@ -1,7 +1,7 @@
 """Token bucket: how many messages an agent may send. Pure, time is an argument.
 
 A bucket starts full, refills evenly and never beyond its capacity. A clock that steps back refills nothing and takes
-nothing away.
+nothing away; from there on the bucket refills again, so that nobody waits until the clock has caught up.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def refilled(bucket: Bucket, now_us: int, capacity: float, refill_per_s: float) 
     elapsed_s = max(0, now_us - bucket.at_us) / 1_000_000
     # To a whole part, or a token that is due at this very moment would be a hair too small.
     tokens = round((bucket.tokens + elapsed_s * refill_per_s) * _PARTS) / _PARTS
-    return Bucket(min(capacity, tokens), max(now_us, bucket.at_us))
+    return Bucket(min(capacity, tokens), now_us)
 
 
 def consume(

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from busproof.contract import Contract
-from busproof.contract.history import is_text
 from busproof.oracle.checks.calls import Call
 from busproof.oracle.checks.facts import Fact as Fact
+from busproof.words import is_text
 
 
 @dataclass(frozen=True)

@@ -450,7 +450,7 @@ def _closes_for_some(sessions: list[Session], opened: Row) -> str:
         except Refused:
             votes.append(None)
     closed = {vote: [session.call("tally", vote_id=vote)["closed"] for session in sessions] for vote in votes if vote}
-    is_one = len({vote is None for vote in votes}) == 1 and all(len(set(told)) == 1 for told in closed.values())
+    is_one = len({vote is None for vote in votes}) == 1 and all(len(set(ends)) == 1 for ends in closed.values())
     return "" if is_one else f"taken by {len(closed)} of {len(votes)} processes, closed for each: {[*closed.values()]}"
 
 

@@ -1,6 +1,6 @@
 """docs/refbus.md: the library and the command lines, generated from signatures, docstrings and reply types.
 
-python -m refbus.cli.page docs/refbus.md
+python -m reference.page docs/refbus.md
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LIBRARY = (
 
 def page() -> str:
     """The whole page."""
-    lines = ["<!-- Generated: python -m refbus.cli.page docs/refbus.md -->", "# refbus: library and command lines", ""]
+    lines = ["<!-- Generated: python -m reference.page docs/refbus.md -->", "# refbus: library and command lines", ""]
     for entry in LIBRARY:
         lines += _library(*entry)
         if entry[0] == "relay":

@@ -1,0 +1,70 @@
+"""Reports of two runs, side by side: what a change has broken is told with the first step to take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from busproof import cli
+from busproof.bus.base import HOW_LONG
+from busproof.pages.report import lines
+from busproof.pages.report.causes import first_step, marked
+from busproof.run.result import Outcome, RowResult
+
+HELLO = {"name": "a", "version": "1", "nouns": ["log"], "features": []}
+WHY = 'reply.acked: false expected, not true\n  model: {"acked": false}\n  bus:   {"acked": true}'
+
+
+def report(path: Path, **outcomes: Outcome) -> str:
+    """A report in which worker.log.01 and so on came out so."""
+    rows = [
+        RowResult(
+            requirement=f"worker.log.{name[1:]}", outcome=outcome, check="corpus", fleet="bus", why=WHY, cause="ack x"
+        )
+        for name, outcome in outcomes.items()
+    ]
+    lines.write(path, {"system": "worker", "hello": HELLO, "started": "now", "busproof": "0"}, rows)
+    return str(path)
+
+
+def test_what_broke_and_what_holds_again_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit 1 where something that held is broken."""
+    old = report(tmp_path / "old", _01="pass", _02="fail", _03="fail", _04="fail")
+    new = report(tmp_path / "new", _01="fail", _02="pass", _03="fail", _04="could-not-run")
+    assert cli.main(["compare", old, new]) == 1
+    out = capsys.readouterr().out
+    for kind, row in {
+        "newly broken": "01",
+        "newly held": "02",
+        "still broken": "03",
+        "not decided any more": "04",
+    }.items():
+        assert f"{kind}: 1\n  worker.log.{row} " in out
+    assert "first step: make `ack` answer false for reply.acked, not true" in out
+    assert cli.main(["compare", new, old]) == 1  # the other way round 02 broke
+    assert cli.main(["compare", old, old]) == 0
+
+
+def test_a_row_that_goes_back_and_forth_is_flaky_and_nobodys_fault(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    series = [report(tmp_path / str(n), _01=outcome) for n, outcome in enumerate(("pass", "fail", "pass"))]
+    assert cli.main(["compare", *series]) == 0
+    assert "flaky: 1\n  worker.log.01 " in capsys.readouterr().out
+    assert cli.main(["compare", series[0]]) == 2
+
+
+def test_the_value_that_differs_stands_out_in_both_answers() -> None:
+    pieces = [text for line in marked(WHY) for text, differs in line if differs]
+    assert pieces == ['"acked": false', '"acked": true']
+    assert marked("nothing of a difference") == [[("nothing of a difference", False)]]
+
+
+def test_the_first_step_fits_what_happened() -> None:
+    """A lack is named, a slow bus is given time, and the advice of chaos comes before all guesses."""
+    lacks = {"outcome": "could-not-run", "why": "needs a clock"}
+    assert first_step(lacks) == "see what it lacks: needs a clock"
+    assert "BUSPROOF_PATIENCE" in first_step({"outcome": "fail", "why": f"no answer to dump in 10 s; {HOW_LONG}"})
+    assert first_step({"outcome": "fail", "why": WHY, "step": "commit first"}) == "commit first"
+    assert first_step({"outcome": "fail", "why": "alice was told b"}).endswith("its last call: alice was told b")
