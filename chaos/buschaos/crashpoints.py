@@ -34,7 +34,7 @@ from buschaos.limits import LEAST_S, Time
 from buschaos.nemeses import bpf
 from buschaos.nemeses.syscalls import ANSWER, Change, Continue, End, Fail, Kill, Others, Short, Watch
 from buschaos.operations import Operation, applicable
-from buschaos.points import AFTER_THE_ANSWER, ENDS, READS, SYNCS, Point, may_fail, why_impossible
+from buschaos.points import AFTER_THE_ANSWER, ENDS, PLACES_FILES, READS, SYNCS, Point, may_fail, why_impossible
 from buschaos.snapshots import Shot, shots
 from buschaos.stage import Ground, Outcome, Rehearsal, Stage, Victims
 from buschaos.state import Problem
@@ -50,8 +50,8 @@ FEW, FEW_ERRORS = 3, 2  # points of an operation, in a sample; half as many of s
 OPERATIONS_FEW = 6  # of slow starters, in a sample
 REAL_KILLS = 1  # of each operation's points, for readers to whom snapshots are not proof enough
 RECOVERIES = 1  # of each operation, in which a second process dies, and
-RECOVERIES_OF_MANY_STEPS = 8  # where the next to come finishes what was begun
-DEATHS_OF_A_RECOVERY = 8
+RECOVERIES_OF_MANY_STEPS = 6  # where the next to come finishes what was begun
+DEATHS_OF_A_RECOVERY = 14
 AGAIN_OF_SLOW_STARTERS = 4  # points of an operation at which the call is made again; all are looked at
 
 
@@ -213,10 +213,9 @@ class CrashPoints:
             yield (type(shot.point.verdict).__name__, shot.is_answered, kinds.get(shot.point.ordinal)), look
         deaths = self._drawn(operation, left, self._real_kills)
         yield from (real(self._as_it_ends(operation, shot.point)) for shot in deaths)
-        # Between two steps: within one there is nothing that a recovery could take for done.
-        steps = {change.ordinal for change in turns(rehearsal.changes)}
-        between = [shot for shot in left if shot.point.verdict == Kill() and shot.point.ordinal in steps]
-        unanswered = [shot for shot in between if not shot.is_answered][1:]
+        # Before a step that puts a file in its place, or away: a recovery has something to finish there.
+        steps = [shot for shot in left if shot.struck is not None and shot.struck.call in PLACES_FILES]
+        unanswered = [shot for shot in steps if not shot.is_answered and shot.point.verdict == Kill()]
         recoveries = RECOVERIES if self._subject.catch_up is None else RECOVERIES_OF_MANY_STEPS
         for shot in self._drawn(operation, unanswered, recoveries if self._real_kills else 0):
             yield ("again", kinds.get(shot.point.ordinal)), partial(dying_again, shot)
@@ -272,7 +271,7 @@ class CrashPoints:
             point = replace(shot.point, then=second.point.ordinal)
             if self._only in (None, point):
                 dead = replace(shot, point=point, image=second.image)
-                result = self._look_at(ground, operation, dead, rehearsal, work, again=True)
+                result = self._look_at(ground, operation, dead, rehearsal, work, again=False)
             if result.problems:
                 break
         return result

@@ -218,7 +218,7 @@ def why_impossible(point: Point, changes: list[Change]) -> str:
     """The reason why an operation that makes these changes has no such point; empty: it has."""
     struck = next((change for change in changes if change.ordinal == point.ordinal), None)
     if struck is None:
-        is_there = point.ordinal == AFTER_THE_ANSWER and isinstance(point.verdict, Kill)
+        is_there = point.ordinal == AFTER_THE_ANSWER and isinstance(point.verdict, Kill | End)
         return "" if is_there else f"it makes {len(changes)} changes, its answer included"
     match point.verdict:
         case Torn(size) | Short(size) if size >= (struck.size or 0):
@@ -249,6 +249,7 @@ _COPIES = ("copy_file_range", "splice")
 _FILLS = (*_WRITES, "fallocate", "sendfile", *_COPIES)  # calls that need room: a file can still be cut, and synced
 SYNCS = ("fsync", "fdatasync")
 _REMOVES = ("unlink", "unlinkat", "rmdir")
+PLACES_FILES = (*_RENAMES, *_REMOVES, "link", "linkat")
 READS = bpf.READS
 
 # The errors that a call can meet on a real system (its manual page), and so those that are injected.
