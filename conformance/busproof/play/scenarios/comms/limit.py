@@ -49,7 +49,8 @@ def bucket(ctx: Ctx) -> None:
     refused = [a.refusal("send_message", message_type=kind, payload=cast) for kind in kinds]
     left = sends(a, 105)
     why = f"of a full bucket, after {sum(map(bool, refused))} of 3 sends were refused, {left} of 105 were accepted"
-    ctx.expect("comms.limit.16", left == 100 - refused.count(None), why)
+    if left != 100 - refused.count(None):  # the row of another item (decision 0033)
+        ctx.expect("comms.limit.16", False, why)
 
 
 @scenario("limit.each_agent", needs=("clock",))
