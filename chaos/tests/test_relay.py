@@ -37,7 +37,7 @@ def test_a_second_run_in_the_same_folder_knows_nothing_of_the_first(tmp_path: Pa
         assert problems_of(play(tmp_path, kills=2, seed=seed)) == []
 
 
-@pytest.mark.parametrize("at", ["20:kill", "110:kill", "150:EIO", "190:ENOSPC", "220:kill"])
+@pytest.mark.parametrize("at", ["22:kill", "142:kill", "194:EIO", "240:ENOSPC", "280:kill"])
 def test_a_pass_that_is_cut_short_is_finished_by_the_next(tmp_path: Path, at: str) -> None:
     """All points are played at night; these are spread over scan, delivery and archive."""
     (result,) = play_one(tmp_path, parse(at))
@@ -45,7 +45,7 @@ def test_a_pass_that_is_cut_short_is_finished_by_the_next(tmp_path: Path, at: st
 
 
 @pytest.mark.parametrize(
-    ("name", "at"), [("spawn", "38:kill"), ("spawn", "49:kill"), ("spawn", "50:kill"), ("release", "28:kill")]
+    ("name", "at"), [("spawn", "46:kill"), ("spawn", "61:kill"), ("spawn", "62:kill"), ("release", "34:kill")]
 )
 def test_who_was_started_is_known_and_ended_wherever_the_orchestrator_died(tmp_path: Path, name: str, at: str) -> None:
     """A spawn about to write its process down, to let its gate go, and to become the program; a release between two
@@ -74,9 +74,9 @@ def play_one(out: Path, at: Point, name: str = "scan") -> list[list[str]]:
 @pytest.mark.parametrize(
     ("fault", "name", "at", "says"),
     [
-        ("relay/a_copy_has_two_names", "scan", "76:kill", "is half done: copies"),
-        ("relay/goes_before_it_is_known", "spawn", "44:kill", "is half done: begun"),
-        ("relay/believes_a_recorded_pid", "spawn", "49:kill", "is half done: agents"),
+        ("relay/a_copy_has_two_names", "scan", "84:kill", "is half done: copies"),
+        ("relay/goes_before_it_is_known", "spawn", "52:kill", "is half done: begun"),
+        ("relay/believes_a_recorded_pid", "spawn", "61:kill", "is half done: agents"),
     ],
 )
 def test_a_planted_fault_is_found_at_its_write_point(

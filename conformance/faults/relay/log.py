@@ -111,7 +111,7 @@ def agents_has_another_column():
     reword(store, "SCHEMA.seed", "registered_at INTEGER NOT NULL", "registered_at TEXT NOT NULL")
 
 
-@fault("relay.log.60", chaos={"disk_full": True, "only": "scan", "levels": (8, 11, 13), "errors": ()})
+@fault("relay.log.60", chaos={"disk_full": True, "only": "scan", "levels": (14, 17, 20), "errors": ()})
 def an_error_ends_the_matter():
     """A pass that an error ended leaves no mark: the same process's next one takes up nothing that it had begun."""
     scan = Passes.scan
