@@ -161,7 +161,8 @@ def test_acts_side_by_side_find_what_they_find_in_turn(tmp_path: Path, faulty: C
     assert {"kill points", "holds"} == set(heard)
     for alone, beside in zip(in_turn.acts, at_once.acts, strict=True):
         assert (alone.name, alone.counts) == (beside.name, beside.counts)
-        assert [problem.why for problem, _ in alone.problems] == [problem.why for problem, _ in beside.problems]
+        # A session that is asked to end may end before the change that it was about to make, or behind it.
+        assert {problem.why for problem, _ in alone.problems} == {problem.why for problem, _ in beside.problems}
         assert all(history.exists() for _, history in beside.problems)
 
 

@@ -1,5 +1,7 @@
 """The catalogue is complete, and a real run decides each row by the check that it names."""
 
+import inspect
+import re
 from collections import Counter
 
 import pytest
@@ -73,6 +75,16 @@ def test_ids_say_their_noun_and_needs_are_known(system: str) -> None:
         assert number.isdigit()
         contract = SYSTEMS[system].contract
         assert set(row.needs) <= {*contract.features, *contract.limits, "clock", "blob", "fork", "limit"}
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_scenario_that_moves_the_clock_needs_one(system: str) -> None:
+    """Or asks whether there is one: else it would blame a bus on the machine's time for refusing to be set."""
+    for name, scenario in SYSTEMS[system].scenarios.items():
+        source = inspect.getsource(scenario.play)
+        if re.search(r"\.advance\(|set_clock\(", source) and 'clock == "manual"' not in source:
+            needs = [{*scenario.needs, *row.needs} for row in rows_of(system, name)]
+            assert all("clock" in each for each in needs), name
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import pytest
 
 from busproof.bus.fleet import Fleet
 from busproof.oddities.examine import examine_folder
+from busproof.pages.report import lines
 from busproof.run.runner import run_item
 
 GOOD, OLD_NS = "1700000000000000000-0000abcd.msg", 1_700_000_000_000_000_000
@@ -100,11 +101,24 @@ def test_an_agent_that_the_kit_writes_leaves_nothing_odd(tmp_path: Path, capsys:
     assert examine_folder(root) == 0, capsys.readouterr().out
 
 
-def test_an_orchestrator_that_runs_by_itself_is_judged_by_its_folder() -> None:
-    """`files:CMD`: no adapter, the wall clock, and the tree as it stands."""
+@pytest.mark.parametrize("item", ["log.tree", "lease.lock", "limit.links"])
+def test_an_orchestrator_that_runs_by_itself_is_judged_by_its_folder(item: str) -> None:
+    """`files:CMD`: no adapter, the tree as it stands, and the wall clock: what needs another is could-not-run."""
     fleet = Fleet([f"files:{sys.executable} -m refbus.cli relay run"], system="relay")
     try:
-        results = run_item(fleet, "log.tree")
+        results = run_item(fleet, item)
     finally:
         fleet.close()
-    assert {result.outcome for result in results} == {"pass"}, [(result.requirement, result.why) for result in results]
+    outcomes = {result.outcome for result in results}
+    assert outcomes == {"could-not-run" if item == "limit.links" else "pass"}, [
+        (result.requirement, result.why) for result in results
+    ]
+
+
+@pytest.mark.nightly
+def test_our_own_orchestrator_is_blamed_for_nothing_where_it_runs_by_itself(tmp_path: Path) -> None:
+    """All rows that a folder shows; the rest needs a clock that can be set."""
+    bus = f"files:{sys.executable} -m refbus.cli relay run"
+    command = [sys.executable, "-m", "busproof", "check", "relay", "--bus", bus, "--out", str(tmp_path)]
+    done = subprocess.run([*command, "--mixed-with", "none"], capture_output=True, text=True, check=False)
+    assert lines.load(tmp_path / "report.jsonl").footer["failed"] == [], done.stdout

@@ -99,9 +99,13 @@ class FilesDoor:
         home.mkdir(exist_ok=True)
         if not (home / ".agent-relay").is_symlink():
             (home / ".agent-relay").symlink_to(self.store)
-        self._child = self._spawn(self._argv, env={"AGENT_RELAY_DIR": store, "HOME": str(home)})
         ledger = self.store / CONTRACT.store
-        if not self._until(lambda: ledger.exists() and "messages" in self._tables(), START_S):
+        was_there = ledger.exists()
+        self._child = self._spawn(self._argv, env={"AGENT_RELAY_DIR": store, "HOME": str(home)})
+        is_open = self._until(lambda: ledger.exists() and "messages" in self._tables(), START_S)
+        if was_there:  # it says nothing of this process, which may be about to find the folder locked
+            self._until(lambda: not self._is_alive(), QUIET_S)
+        if not is_open or not self._is_alive():
             errors = self.stderr[-300:]
             self.kill()
             why = (

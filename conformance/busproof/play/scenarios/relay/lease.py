@@ -150,7 +150,7 @@ def _next(ctx: Ctx) -> Refused | None:
     return None
 
 
-@scenario("lease.recovery", needs=("sqlite",))
+@scenario("lease.recovery", needs=("sqlite", "clock"))
 def recovery(ctx: Ctx) -> None:
     """The next orchestrator does the work that was in hand when the last one died, once."""
     bus = ctx.agent("orchestrator")

@@ -92,7 +92,7 @@ HASH = "ab" + "0" * 62
 OF_AN_AGENT = {"home": "", "outbox": "outbox", "pending": "outbox/.pending", "inbox": "inbox"}
 
 
-@scenario("limit.links")
+@scenario("limit.links", needs=("clock",))
 def links(ctx: Ctx) -> None:
     """Links lead nowhere, old or sudden: files outside are not read, not moved, not written."""
     outside = _outside(ctx)
@@ -203,7 +203,7 @@ MORE_FILES, PASSES = (
 )  # so many may a process have open beside those that it has; in each pass one of a kind comes
 
 
-@scenario("limit.descriptors")
+@scenario("limit.descriptors", needs=("clock",))
 def descriptors(ctx: Ctx) -> None:
     """More files are refused, for any reason, than a process may have open; then a message comes.
 
@@ -235,7 +235,7 @@ def descriptors(ctx: Ctx) -> None:
         ctx.expect("relay.limit.18", len(came) == 1, f"{9 * PASSES} files were refused, and one comes: {came}, {why}")
 
 
-@scenario("limit.odd_content")
+@scenario("limit.odd_content", needs=("clock",))
 def odd_content(ctx: Ctx) -> None:
     """The orchestrator survives any content, any entry that is no file, and any time, and delivers the next message."""
     bus = ctx.agent("orchestrator")

@@ -273,7 +273,7 @@ def _tidied(ctx: Ctx, name: str) -> bool:
     return (ctx.store.parent / f"tidied-{name}").exists()
 
 
-@scenario("presence.interrupted", needs=("spawn",))
+@scenario("presence.interrupted", needs=("spawn", "clock"))
 def interrupted(ctx: Ctx) -> None:
     """A release in which the orchestrator is killed: the agent is not gone on paper alone."""
     with started(ctx) as (agents, bus):
