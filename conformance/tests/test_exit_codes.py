@@ -51,7 +51,7 @@ def test_no_more_processes_start_than_there_are_items(only: list[str], processes
     """Nor fewer, where the user allows as many."""
     line = ["check", "worker", "-j", "3", *(f"--only={name}" for name in only)]
     args = cli._parser().parse_args(line)
-    args.seed, args.ends_at = 1, None
+    args.seed, args.ends_at, args.hello = 1, None, None
     assert check._jobs(args, check._run(args, tmp_path)) == processes
 
 

@@ -16,7 +16,6 @@ import itertools
 import os
 import queue
 import random
-import resource
 import select
 import signal
 import subprocess
@@ -39,7 +38,6 @@ GRACE_S = 2.0  # for a process to end by itself once its input has ended
 SOON_S = 0.1  # most processes need less
 SLICE_S = 1.0  # how long an ended process's last words may be on their way
 MARK = "BUSPROOF_HOUSEHOLD"
-_INHERITED: int = getattr(resource, "RLIMIT_MSGQUEUE", -1)  # a limit that a process leaves to its children; of Linux
 
 
 # A bus that takes the local time for UTC is seen: it is tomorrow there. The second form needs no time zone database.
@@ -316,18 +314,16 @@ class Household:
     def __init__(self) -> None:
         self.mark = uuid.uuid4().hex
         self._count = itertools.count()
-        hard = resource.getrlimit(_INHERITED)[1] if _INHERITED >= 0 else 0
-        # A tenth less at most: no bus sends so much by message queues.
-        self._limit = hard - random.SystemRandom().randrange(hard // 10) if hard > 10 else 0
+        self._limits = _own_limits()
 
     def spawn(self, argv: Sequence[str], env: Mapping[str, str] | None = None) -> Child:
         """A process that carries the mark, and whose children will."""
         number = next(self._count)
         own = {"TZ": ZONES[number % len(ZONES)], PARTICIPANT: str(number), **_language(number)}
         child = self._child(argv, {**own, **(env or {}), MARK: self.mark})
-        if self._limit:
+        if any(self._limits):
             with contextlib.suppress(OSError):  # it has ended
-                resource.prlimit(child.pid, _INHERITED, (self._limit, self._limit))
+                _limits_of(child.pid, self._limits)
         return child
 
     def _child(self, argv: Sequence[str], env: Mapping[str, str]) -> Child:
@@ -352,9 +348,30 @@ class Household:
         if carries(process, f"{MARK}={self.mark}".encode()):
             return True
         with contextlib.suppress(OSError):
-            is_limited = self._limit > 0 and resource.prlimit(int(process.name), _INHERITED)[0] == self._limit
+            is_limited = any(self._limits) and _limits_of(int(process.name)) == self._limits
             return is_limited and f"{MARK}=".encode() not in (process / "environ").read_bytes()
         return False
+
+
+def _own_limits() -> tuple[int, int]:
+    """Limits of message queues that no other household has, as processes leave them to their children.
+
+    No bus needs the last fifth. One number would not do: thousands of households come and go beside others' processes,
+    and a number of so few bits comes again. Zeros where there is no such limit.
+    """
+    try:
+        hard = _limits_of(os.getpid())[1]
+    except (ImportError, AttributeError):  # it is of Linux
+        return 0, 0
+    low, high = sorted(random.SystemRandom().sample(range(hard - hard // 5, hard), 2)) if hard > 100 else (0, 0)
+    return low, high
+
+
+def _limits_of(pid: int, limits: tuple[int, int] | None = None) -> tuple[int, int]:
+    """Those of a process, which it gets if some are given."""
+    import resource
+
+    return resource.prlimit(pid, resource.RLIMIT_MSGQUEUE, *(() if limits is None else (limits,)))
 
 
 def carries(process: Path, mark: bytes) -> bool:
