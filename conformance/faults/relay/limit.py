@@ -74,7 +74,7 @@ def audits_without_a_path():
     )
 
 
-@fault("relay.limit.19", dies_of="NUL")
+@fault("relay.limit.19", dies_of="INTERNAL")
 def dies_of_nul():
     """A file of NULs ends the pass."""
     rewrite(

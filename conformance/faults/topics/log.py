@@ -110,7 +110,7 @@ def any_reply_to():
     patch(log, refuse_strange_reply=lambda *_: None)
 
 
-@fault("topics.log.86", dies_of="INTERNAL: TypeError")
+@fault("topics.log.86", dies_of="INTERNAL: a fault")
 def any_seq_is_a_number():
     """A seq that another program wrote is taken for a whole number."""
     for module, name in ((cursor, "_STANDING"), (cursor, "_NEWS"), (log, "_UNREAD")):
