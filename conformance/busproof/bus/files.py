@@ -94,7 +94,9 @@ class FilesDoor:
     def _open(self, store: str, options: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         self.close()
         self.store = Path(store)
-        self._told = self._states() if (self.store / CONTRACT.store).exists() else {}
+        self._told = {}
+        with contextlib.suppress(sqlite3.Error):  # there is no ledger yet, or a harmed one, of which the bus will tell
+            self._told = self._states()
         home = self.store.parent / "home"
         home.mkdir(exist_ok=True)
         if not (home / ".agent-relay").is_symlink():

@@ -54,7 +54,6 @@ class Judgement:
             "sentence": self.fault.sentence,
             "named": list(self.fault.rows),
             "items": self.items,
-            "chaos": self.fault.found_by == "chaos",
             "killed_by": dict(sorted(self.killed_by.items())),
         }
 

@@ -272,7 +272,7 @@ def test_a_caller_that_reads_no_more_gets_nothing_and_loses_nothing(tmp_path: Pa
 def test_a_closed_reader_is_noticed(tmp_path: Path) -> None:
     """By a pipe whose other end is closed."""
     reads, writes = os.pipe()
-    program = "from refbus.topics.mcp.wire import Wire; wire = Wire(); print(wire.is_read(), input()); "
+    program = "from refbus.topics.mcp.wire import Wire; wire = Wire(); print(wire.is_read(), input(), flush=True); "
     program += "import sys; sys.stderr.write(str(wire.is_read())); wire.close()"
     with subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=writes, stderr=subprocess.PIPE, text=True
