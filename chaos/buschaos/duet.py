@@ -106,7 +106,8 @@ class Duet:
         opens = self._peer.method != "open"
         peer = self._come(door, _PEER, self._peer.agent, late_ms, opens=opens, is_nobody=is_nobody)
         if self._peer.stirs is not None:
-            time.sleep(first == "meanwhile" and 1 - time.time() % 1)
+            if first == "meanwhile":  # news of the second in which a wait begins
+                time.sleep(1 - time.time() % 1)
             self._stirred_s = time.monotonic()
             self._peer.stirs(peer, self._ground.fleet.hello)
         victims, peers = Held(place.ordinal, place.then), Held(place.peers)

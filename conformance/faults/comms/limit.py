@@ -122,7 +122,6 @@ def refused_for_the_rate_and_sent():
             try:
                 super().pay(tx, agent_id)
             except RateLimited:
-                tx.execute("BEGIN IMMEDIATE")  # the refusal has ended the transaction
                 self.is_late = True
 
     patch(bus, RateLimit=Paid)

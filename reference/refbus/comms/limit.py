@@ -21,18 +21,17 @@ class RateLimit:
         self.store = store
 
     def pay(self, tx: Transaction, agent_id: str) -> None:
-        """One token, before anything else is written. RATE_LIMITED: the bucket is empty; everything stays as it was.
-
-        The time of a bucket whose clock was set back is kept all the same: it would stay shut for as long.
-        """
+        """One token, before anything else is written. RATE_LIMITED: the bucket is empty; everything stays as it was."""
         capacity, refill_per_s = self.store.rate_capacity, self.store.rate_refill_per_s
         row = tx.execute("SELECT tokens, at_us FROM token_buckets WHERE agent_id = ?", (agent_id,)).fetchone()
         held = bucket.Bucket(*row) if row else bucket.full(tx.now_us, capacity)
         left, is_paid = bucket.consume(held, tx.now_us, capacity=capacity, refill_per_s=refill_per_s)
-        if is_paid or left.at_us < held.at_us:
+        was_set_back = left.at_us < held.at_us
+        if is_paid or was_set_back:
             tx.execute(_KEEP, (agent_id, *left))
         if not is_paid:
-            tx.execute("COMMIT")
+            if was_set_back:  # the new time outlives the refusal, or the bucket would stay shut for as long
+                tx.execute("COMMIT")
             raise RateLimited(f"{agent_id} has sent too much: {left.tokens:.2f} of {capacity:g} tokens left")
 
 
