@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from buschaos.cli import main
 from buschaos.schedules import HeldStage, Schedules, orders, why_not
 from busproof.bus.fleet import Fleet, reference
+from busproof.play.explore import stage
 from busproof.play.explore.script import Step, call, save
 
 SYSTEMS = ("worker", "comms", "topics", "timeline")
@@ -100,6 +101,22 @@ def test_who_is_not_asked_in_one_order_is_blamed_in_none(
         program = Schedules([reference("mailbox")], "mailbox", tmp_path).replay(script)
         assert program.mismatch is None
         assert (program.seen.skipped, program.seen.undecided) == ((len(calls), 0) if is_seen_before else (0, 1))
+
+
+def test_a_bus_is_blamed_for_nothing_once_there_were_more_states_than_can_be_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first send stands still before it stores, so the other is the older: a state that is not followed here."""
+    calls = [replace(call(at, "send", agent_id="ann", to="bob", body=f"from {at}"), name=str(at)) for at in (0, 1)]
+    held = Step("hold", calls=calls, params={"place": 1}, name="hold")
+    first = [replace(call(0, "receive", agent_id=name), name=name) for name in ("ann", "bob")]
+    save(script := tmp_path / "sends.jsonl", [*_two_processes(), *first, held, replace(first[1], name="read")])
+    bus = f"exec:node {Path(__file__).parents[2]}/conformance/examples/minimal_node_mailbox/adapter.mjs"
+    for followed, undecided in ((1, 1), (2, 0)):
+        monkeypatch.setattr(stage, "STATES_MAX", followed)
+        program = Schedules([bus], "mailbox", tmp_path).replay(script)
+        assert program.mismatch is None
+        assert program.seen.undecided == undecided
 
 
 def test_a_difference_is_told_with_a_script_that_shows_it_again(

@@ -54,6 +54,26 @@ def test_the_adapter_and_its_bus_are_valid_for_the_core(program: str, path: str,
 
 
 @pytest.mark.nightly
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("system", "program", "path"),
+    [
+        ("worker", sys.executable, "minimal_python/adapter.py"),
+        ("worker", "node", "minimal_node/adapter.mjs"),
+        ("mailbox", "node", "minimal_node_mailbox/adapter.mjs"),
+    ],
+)
+def test_the_adapter_and_its_bus_stand_a_sample_of_chaos(
+    system: str, program: str, path: str, seed: int, tmp_path: Path
+) -> None:
+    """Deaths, full disks and power cuts: who copies it starts without a fault."""
+    command = [sys.executable, "-m", "busproof", "chaos", system, "--bus", f"exec:{program} {EXAMPLES / path}"]
+    command += ["--quick", "--seed", str(seed), "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.nightly
 def test_a_bus_that_tells_a_sender_no_number_is_valid_without_the_feature(tmp_path: Path) -> None:
     """What the number of a message is shows when somebody reads it; until then nothing rests on it."""
     bus = node(tmp_path, ("log", "cursor", "route"), loses=False)
@@ -63,7 +83,7 @@ def test_a_bus_that_tells_a_sender_no_number_is_valid_without_the_feature(tmp_pa
     assert done.returncode == 0, done.stdout
 
 
-SENDS = "(inboxes[p.to] ??= []).push(message);"
+SENDS = "write({ agent: p.to, sent: [message] });"
 
 
 def _checked(bus: Path, out: Path, *more: str) -> subprocess.CompletedProcess[str]:

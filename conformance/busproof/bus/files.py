@@ -18,11 +18,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from busproof.bus.asleep import come_to_rest
 from busproof.bus.base import Lost, Refused, Spawn, patient
 from busproof.bus.child import Child
 from busproof.contract.relay import CONTRACT
 
 LOOK_S, START_S, QUIET_S, END_S = 0.02, 15.0, 1.0, 10.0  # QUIET_S: settled files are found within half a second
+RESTS = 30  # looks at which it sleeps: it has started and waits for work, or it has ended
 LEDGER = "files: reads that SQLite file; an orchestrator with another ledger needs an adapter (busproof init relay)"
 COUNTED = {"completed": ("completed", "archived"), "failed": ("failed",)}
 HELLO = {
@@ -106,7 +108,7 @@ class FilesDoor:
         self._child = self._spawn(self._argv, env={"AGENT_RELAY_DIR": store, "HOME": str(home)})
         is_open = self._until(lambda: ledger.exists() and "messages" in self._tables(), START_S)
         if was_there:  # it says nothing of this process, which may be about to find the folder locked
-            self._until(lambda: not self._is_alive(), QUIET_S)
+            come_to_rest(self.processes(), time.monotonic() + patient(START_S), RESTS)
         if not is_open or not self._is_alive():
             errors = self.stderr[-300:]
             self.kill()

@@ -1,49 +1,47 @@
-// A small `worker` bus, correct in its core: log, cursor, route, lease and presence in one JSON file.
-// A process takes the folder `lock`, reads the file, changes it, and renames a new one over it: all or nothing.
-// A lock whose holder is dead is taken away, by a rename that only one of several takers can win.
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+// A small `worker` bus, correct in its core: log, cursor, route, lease and presence in a folder of numbered changes.
+// Who wants to make change N+1 has read all N before it, and gives its file that name by a link, which fails if it exists:
+// one of several writers wins, the others read what it changed and try again. No locks, so the dead hold nobody up.
+import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 
 const LEASE_MS = 60_000;
-const EMPTY = { messages: [], cursors: {}, claims: {}, beats: {} };
-
 export class Refused extends Error {
   constructor(code, message) { super(message); this.code = code; }
 }
 
-const pause = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
-const alive = (pid) => { try { process.kill(pid, 0); return true; } catch (e) { return e.code === "EPERM"; } };
+const sync = (folder) => { const fd = openSync(folder); try { fsyncSync(fd); } finally { closeSync(fd); } };
 
 export class Bus {
-  constructor(store) { this.file = `${store}/bus.json`; this.lock = `${store}/lock`; }
+  constructor(store) {
+    this.store = store;
+    this.count = 0; // of the changes that `state` holds
+    this.state = { messages: [], cursors: {}, claims: {}, beats: {} };
+  }
+
+  name(number) { return `${this.store}/change-${number}.json`; }
 
   read() {
-    try { return JSON.parse(readFileSync(this.file)); } catch (e) { if (e.code === "ENOENT") return structuredClone(EMPTY); throw e; }
+    for (;; this.count++) {
+      let change;
+      try { change = JSON.parse(readFileSync(this.name(this.count + 1))); } catch (e) { if (e.code === "ENOENT") return this.state; throw e; }
+      this.state = { ...change, messages: this.state.messages.concat(change.messages) };
+    }
   }
 
   change(work) {
-    // The holder's number is in the folder before the folder has the lock's name.
-    const mine = `${this.lock}-${process.pid}`;
-    mkdirSync(mine, { recursive: true });
-    writeFileSync(`${mine}/pid`, String(process.pid));
-    for (;;) {
-      try { renameSync(mine, this.lock); break; } catch (e) { if (!["ENOTEMPTY", "EEXIST"].includes(e.code)) throw e; }
-      try {
-        const holder = Number(readFileSync(`${this.lock}/pid`));
-        if (holder && !alive(holder)) renameSync(this.lock, `${this.lock}-dead-${holder}`);
-      } catch (e) { if (!["ENOENT", "ENOTEMPTY", "EEXIST"].includes(e.code)) throw e; }
-      pause(1);
-    }
+    const mine = `${this.store}/new-${randomUUID()}`;
     try {
-      const state = this.read(), result = work(state);
-      writeFileSync(`${this.file}.new`, JSON.stringify(state), { flush: true });
-      renameSync(`${this.file}.new`, this.file);
-      return result;
-    } finally {
-      renameSync(this.lock, mine);
-      rmSync(mine, { recursive: true });
-    }
+      for (;;) {
+        const { messages, ...rest } = this.read();
+        const draft = { ...structuredClone(rest), messages: [...messages] }, result = work(draft);
+        writeFileSync(mine, JSON.stringify({ ...draft, messages: draft.messages.slice(messages.length) }), { flush: true });
+        sync(this.store); // all the changes that this follows, before it
+        try { linkSync(mine, this.name(this.count + 1)); } catch (e) { if (e.code === "EEXIST") continue; throw e; }
+        try { sync(this.store); } catch (e) { throw new Error(`stored, but perhaps not on the disk yet: ${e.message}`); }
+        return result;
+      }
+    } finally { try { rmSync(mine, { force: true }); } catch { /* nobody reads it */ } }
   }
 
   publish(now, sender, message) {

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from busproof.oracle.models.spec import Difference, DoesNotApply, Model
-from busproof.play.explore.orders import Called, Schedules, after, copy_of, distinct
+from busproof.play.explore.orders import STATES_MAX, Called, Schedules, after, copy_of, distinct
 
 History = list[tuple[list[Called], Schedules]]
 Make = Callable[[dict[str, str]], Model]  # a new model that makes these choices
@@ -39,7 +39,7 @@ def tried(make: Make, history: History, dialects: dict[str, str]) -> Trial:
     trial = Trial(dialects, [make(dialects)])
     for calls, schedules in history:
         states, difference = _after(trial.states, calls, schedules, trial.consulted)
-        trial.states = distinct(states)
+        trial.states = distinct(states)[:STATES_MAX]
         if not states:
             trial.difference = difference
             return trial

@@ -16,7 +16,7 @@ from typing import Any
 from busproof.oracle.models.spec import Answer, Difference, DoesNotApply, Model, Refusal
 
 ROUNDING = 0.99  # of a wait that was promised
-STATES_MAX = 24
+STATES_MAX = 64  # that are followed
 ORDERS_MAX = 300  # of a race's parts
 
 
@@ -50,11 +50,11 @@ def copy_of(state: Model) -> Model:
 
 
 def distinct(states: list[Model]) -> list[Model]:
-    """Those that a later answer may tell apart, and no more than can be followed."""
+    """Those that a later answer may tell apart."""
     if len(states) < 2:
         return states
     different = {state.fingerprint(): state for state in reversed(states)}
-    return list(reversed(different.values()))[:STATES_MAX]
+    return list(reversed(different.values()))
 
 
 def after(

@@ -31,6 +31,7 @@ from busproof.contract.common import T0_MS
 from busproof.oracle.models.spec import Difference, DoesNotApply, Model, Moment, Refusal, Undecided
 from busproof.play.explore.dialect import explained, of_two_minds, tried
 from busproof.play.explore.orders import (
+    STATES_MAX,
     Called,
     Schedules,
     after,
@@ -215,6 +216,7 @@ class Stage:
         self.limits = hello.limits
         self.learnt: dict[str, Mismatch] = {}  # dialects by name, and the mismatches without them
         self.states = [self._new_model()]
+        self._is_cut = False  # were there more than can be followed?
         self.history: list[tuple[list[Called], Schedules]] = []
         self.changes: set[int] = set()  # places of the history that changed the state, if they are measured
         self.now_ms = T0_MS
@@ -521,6 +523,9 @@ class Stage:
             self.seen.undecided += 1
             raise Undecided from error
         if not states:
+            if self._is_cut:  # the bus may be in a state that is not followed
+                self.seen.undecided += 1
+                raise Undecided
             expected, difference = tried
             is_isolation = len(calls) > 1 and each_alone(self.states, calls, schedules)
             if is_isolation:
@@ -529,7 +534,8 @@ class Stage:
             mismatch = Mismatch(step, calls, difference, expected)
             mismatch.state = self._before(since)
             states = self._under_another_dialect(self._closer(mismatch), since)
-        self.states = distinct(states)
+        different = distinct(states)
+        self.states, self._is_cut = different[:STATES_MAX], self._is_cut or len(different) > STATES_MAX
         if self.is_measured and (now := self.model.fingerprint()) != self._fingerprint:
             self.changes.add(since)
             self._fingerprint = now

@@ -160,14 +160,16 @@ STAYS_S = 40.0  # a lock that stays: a bus that waits three times for its five s
 
 
 def behind_a_lock(path: Path, call: Callable[[], object], locked_s: float = LOCKED_S) -> int:
-    """Make a call while the kit holds the write lock of the file, in real time; when that was free, in epoch ms.
+    """Make a session's call while the kit holds the write lock of the file; when that was free, in epoch ms.
 
-    The lock is held for so long, or until the call is over.
+    The lock is held for so long once the session's process waits, or until the call is over.
     """
+    asked: list[Door] = []
     with joined(path) as db:
         db.execute("BEGIN IMMEDIATE")
-        thread = threading.Thread(target=call)
+        thread = threading.Thread(target=_after(lambda: GATE.set(asked.append), call))
         thread.start()
+        _wait_at_the_lock(thread, asked)
         thread.join(locked_s)
         free_ms = time.time_ns() // 1_000_000
         db.execute("ROLLBACK")
@@ -273,18 +275,23 @@ def _raced(ctx: Ctx, store: Path, calls: Sequence[Callable[[], Row]]) -> list[Ro
         db.execute("BEGIN IMMEDIATE")
         thread = threading.Thread(target=lambda: results.extend(_in_threads(gated)))
         thread.start()
-        deadline = time.monotonic() + AT_LOCK_S_MAX
-        while len(asked) < len(calls) and thread.is_alive() and time.monotonic() < deadline:
-            thread.join(PAUSE_S)
-        # The kit's own threads sleep, too, when the calls are sent.
-        come_to_rest([OURS, *(process for door in asked for process in door.processes())], deadline)
+        _wait_at_the_lock(thread, asked, len(calls))
         db.execute("ROLLBACK")
         thread.join()
     return results
 
 
-def _after(first: Callable[[], object], call: Callable[[], Row]) -> Callable[[], Row]:
-    def run() -> Row:
+def _wait_at_the_lock(thread: threading.Thread, asked: Sequence[Door], count: int = 1) -> None:
+    """Return when so many calls are asked in this thread, and their processes sleep; or when time is up."""
+    deadline = time.monotonic() + AT_LOCK_S_MAX
+    while len(asked) < count and thread.is_alive() and time.monotonic() < deadline:
+        thread.join(PAUSE_S)
+    # The kit's own threads sleep, too, when the calls are sent.
+    come_to_rest([OURS, *(process for door in asked for process in door.processes())], deadline)
+
+
+def _after(first: Callable[[], object], call: Callable[[], Any]) -> Callable[[], Any]:
+    def run() -> Any:
         first()
         return call()
 
