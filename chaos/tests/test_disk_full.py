@@ -49,17 +49,19 @@ def test_the_reference_works_again_when_descriptors_and_memory_come_back(tmp_pat
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
-        ("worker/swallows_full_disk", "is refused with definite BUSY"),
-        ("worker/swallows_full_disk", "answered with claimed: false"),
-        ("worker/dies_of_a_full_disk", "ended the process"),
+        ("worker/swallows_full_disk", ("is refused with definite BUSY", "answered with claimed: false")),
+        ("worker/dies_of_a_full_disk", ("ended the process",)),
     ],
 )
-def test_a_planted_fault_is_found(tmp_path: Path, faulty: Callable[[str], str], fault: str, says: str) -> None:
+def test_a_planted_fault_is_found(
+    tmp_path: Path, faulty: Callable[[str], str], fault: str, says: tuple[str, ...]
+) -> None:
     """And the store is kept."""
     levels = play(faulty(fault), (0, 1), tmp_path)
-    faulty_levels = [level for level in levels if any(says in problem.why for problem in level.problems)]
-    assert faulty_levels
-    assert (tmp_path / "out" / "disk" / faulty_levels[0].name / "store").is_dir()
+    for words in says:
+        faulty_levels = [level for level in levels if any(words in problem.why for problem in level.problems)]
+        assert faulty_levels
+        assert (tmp_path / "out" / "disk" / faulty_levels[0].name / "store").is_dir()
 
 
 def test_exactly_so_many_pages_are_left_free(tmp_path: Path) -> None:

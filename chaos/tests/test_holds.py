@@ -61,7 +61,7 @@ def test_the_reference_has_one_of_two_orders_whoever_stands_still(tmp_path: Path
 
 def test_claims_of_one_message_by_two_processes(tmp_path: Path) -> None:
     """One of them gets it."""
-    results = play(reference("comms"), tmp_path, "comms", "claim_message", "complete_message")
+    results = play(reference("comms"), tmp_path, "comms", "claim_message")
     assert whys(results) == []
     assert results
 

@@ -165,7 +165,7 @@ def test_problems_of_an_earlier_run_are_told_again(tmp_path: Path, faulty: Calla
     assert told_problems == again.problems == first.problems != []
 
 
-@pytest.mark.parametrize("bus", ["", "worker/says_power_loss"])
+@pytest.mark.parametrize("bus", [pytest.param("", marks=pytest.mark.nightly), "worker/says_power_loss"])
 def test_processes_that_share_the_sessions_find_what_one_finds(
     tmp_path: Path, faulty: Callable[[str], str], bus: str
 ) -> None:

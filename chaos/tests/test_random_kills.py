@@ -67,20 +67,15 @@ def test_clocks_that_the_plan_has_right_never_run_backwards(tmp_path: Path) -> N
     assert {e.agent for e in calls} & wrong
 
 
-@pytest.mark.parametrize(
-    ("fault", "kills", "says"),
-    [("worker/answers_before_commit", 24, "lost"), ("worker/exports_then_records", 24, "bus.jsonl")],
-)
-def test_a_planted_fault_is_found(
-    tmp_path: Path, faulty: Callable[[str], str], fault: str, kills: int, says: str
-) -> None:
+def test_a_planted_fault_is_found(tmp_path: Path, faulty: Callable[[str], str]) -> None:
     """The row fails, and a problem names the fault: random kills find by luck, so a few plans may miss the place."""
     for seed in range(1, PLANS + 1):
-        result, row = play(tmp_path / str(seed), [faulty(fault)], kills, seed)
-        if any(says in problem.why for problem, _ in result.acts[0].problems):
+        result, row = play(tmp_path / str(seed), [faulty("worker/answers_before_commit")], 24, seed)
+        if any("lost" in problem.why for problem, _ in result.acts[0].problems):
             break
+    else:
+        pytest.fail("no plan shows what was lost")
     assert row.outcome == "fail"
-    assert any(says in problem.why for problem, _ in result.acts[0].problems)
 
 
 def test_a_bus_that_ends_by_itself_is_found(tmp_path: Path, faulty: Callable[[str], str]) -> None:
