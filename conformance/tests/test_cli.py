@@ -16,6 +16,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from conformance.tests.program import busproof
 
 from busproof import cli
 from busproof.bus.base import DoorError
@@ -40,12 +41,6 @@ ONE = "cursor.ack_beyond_the_log"
 PROMISED_OTHERWISE = {
     "mailbox": tuple(f"mailbox.{row}" for row in ("log.09", "cursor.07", "cursor.09", "cursor.12", "cursor.19"))
 }
-
-
-def busproof(*argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command line."""
-    command = [sys.executable, "-m", "busproof", *argv]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conformance.tests.program import busproof
 
 from busproof.pages.report import lines
 
@@ -36,8 +37,7 @@ def test_it_fails_the_rows_that_the_example_tells_and_no_other_beside_the_refere
     """expected.toml against a real run: it alone, and every other process of a fleet on one file."""
     expected = tomllib.loads((EXAMPLE / "expected.toml").read_text())
     options = ["--bus", bus, "--mixed-with", "reference", "--out", str(tmp_path)]
-    command = [sys.executable, "-m", "busproof", "check", "topics", *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = busproof("check", "topics", *options)
     report = lines.load(tmp_path / "report.jsonl")
     assert report.verdict == expected["verdict"], done.stdout + done.stderr
     assert report.footer["failed"] == sorted(expected["failed"]), done.stdout

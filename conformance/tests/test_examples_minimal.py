@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conformance.tests.program import busproof
 from conformance.tests.test_lossy_buses import node
 
 from busproof.pages.report import lines
@@ -32,22 +33,8 @@ def test_the_adapter_is_short(path: str, lines_max: int) -> None:
 def test_the_adapter_and_its_bus_are_valid_for_the_core(program: str, path: str, tmp_path: Path) -> None:
     """Held to the profile `core`. Without Node this fails, because then nothing was shown."""
     assert shutil.which(program), f"{program} is needed for this test (Debian: apt-get install nodejs)"
-    command = [
-        sys.executable,
-        "-m",
-        "busproof",
-        "check",
-        "worker",
-        "--bus",
-        f"exec:{program} {EXAMPLES / path}",
-        "--profile",
-        "core",
-        "--out",
-        str(tmp_path),
-        "-j",
-        "1",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    bus = f"exec:{program} {EXAMPLES / path}"
+    done = busproof("check", "worker", "--bus", bus, "--profile", "core", "--out", str(tmp_path), "-j", "1")
     assert done.returncode == 0, done.stdout
     report = lines.load(tmp_path / "report.jsonl")
     assert set(report.footer["counts"]) == {"pass", "not-applicable"}
@@ -67,9 +54,8 @@ def test_the_adapter_and_its_bus_stand_a_sample_of_chaos(
     system: str, program: str, path: str, seed: int, tmp_path: Path
 ) -> None:
     """Deaths, full disks and power cuts: who copies it starts without a fault."""
-    command = [sys.executable, "-m", "busproof", "chaos", system, "--bus", f"exec:{program} {EXAMPLES / path}"]
-    command += ["--quick", "--seed", str(seed), "--out", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    bus = f"exec:{program} {EXAMPLES / path}"
+    done = busproof("chaos", system, "--bus", bus, "--quick", "--seed", str(seed), "--out", str(tmp_path))
     assert done.returncode == 0, done.stdout
 
 
@@ -77,9 +63,7 @@ def test_the_adapter_and_its_bus_stand_a_sample_of_chaos(
 def test_a_bus_that_tells_a_sender_no_number_is_valid_without_the_feature(tmp_path: Path) -> None:
     """What the number of a message is shows when somebody reads it; until then nothing rests on it."""
     bus = node(tmp_path, ("log", "cursor", "route"), loses=False)
-    command = [sys.executable, "-m", "busproof", "check", "worker", "--bus", bus]
-    command += ["--mixed-with", "none", "--out", str(tmp_path / "out")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = busproof("check", "worker", "--bus", bus, "--mixed-with", "none", "--out", str(tmp_path / "out"))
     assert done.returncode == 0, done.stdout
 
 
@@ -88,8 +72,7 @@ SENDS = "write({ agent: p.to, sent: [message] });"
 
 def _checked(bus: Path, out: Path, *more: str) -> subprocess.CompletedProcess[str]:
     assert shutil.which("node"), "node is needed for this test (Debian: apt-get install nodejs)"
-    command = ["check", "mailbox", "--bus", f"exec:node {bus}", "--out", str(out), "-j", "1", *more]
-    return subprocess.run([sys.executable, "-m", "busproof", *command], capture_output=True, text=True, check=False)
+    return busproof("check", "mailbox", "--bus", f"exec:node {bus}", "--out", str(out), "-j", "1", *more)
 
 
 @pytest.mark.nightly

@@ -1,12 +1,12 @@
 """Buses that this project did not write, and naive ones: the check finds the expected faults, no more, no less."""
 
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conformance.tests.program import busproof
 
 from busproof.pages.report import lines
 
@@ -20,8 +20,7 @@ def test_the_verdict_and_the_broken_rows_are_those_that_the_example_tells(name: 
     expected = tomllib.loads((EXAMPLES / name / "expected.toml").read_text())
     bus = f"exec:{sys.executable} {EXAMPLES / name / 'adapter.py'}"
     options = ["--bus", bus, "--out", str(tmp_path), "-j", "1", "--seed", "1"]
-    command = [sys.executable, "-m", "busproof", "check", SYSTEMS[name], *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = busproof("check", SYSTEMS[name], *options)
     report = lines.load(tmp_path / "report.jsonl")
     warned = {row["requirement"] for row in report.rows if row["outcome"] == "warn"}
     assert broken(report, expected) == expected["failed"].keys(), done.stdout

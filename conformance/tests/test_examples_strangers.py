@@ -3,12 +3,12 @@
 import shlex
 import shutil
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from conformance.tests.program import busproof
 
 from busproof.pages.report import lines
 
@@ -56,14 +56,8 @@ def test_the_check_finds_what_the_readme_says(name: str, tmp_path: Path) -> None
         subprocess.run(["npm", "install", "--silent", "--prefix", str(tmp_path / "npm")], check=True)
         bus = f"exec:node {tmp_path / 'npm' / 'adapter.mjs'}"
     expected = tomllib.loads((folder / "expected.toml").read_text())
-    command = [sys.executable, "-m", "busproof", "check", system, *profile, "--seed", "1"]
-    done = subprocess.run(
-        [*command, "--bus", bus, "--out", str(tmp_path / "out")],
-        cwd=EXAMPLES.parents[1],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    options = [*profile, "--seed", "1", "--bus", bus, "--out", str(tmp_path / "out")]
+    done = busproof("check", system, *options, cwd=EXAMPLES.parents[1])
     report = lines.load(tmp_path / "out" / "report.jsonl")
     warned = sorted({row["requirement"] for row in report.rows if row["outcome"] == "warn"})
     assert report.verdict == expected["verdict"], done.stdout

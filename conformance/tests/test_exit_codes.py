@@ -9,15 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from conformance.tests.program import busproof
 
 from busproof import cli
 from busproof.run import check
-
-
-def run(*argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command line."""
-    command = [sys.executable, "-m", "busproof", *argv]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
 
 
 def is_plain(errors: str) -> bool:
@@ -59,7 +54,7 @@ def test_no_more_processes_start_than_there_are_items(only: list[str], processes
 def test_an_impossible_folder_for_reports_is_told(out: str, tmp_path: Path) -> None:
     """A file on the way, a file in its place, a place where none can be made."""
     (tmp_path / "file").write_text("x")
-    done = run("check", "worker", "--only", "cursor.ack_beyond_the_log", "--out", out, cwd=tmp_path)
+    done = busproof("check", "worker", "--only", "cursor.ack_beyond_the_log", "--out", out, cwd=tmp_path)
     assert done.returncode == 2
     assert is_plain(done.stderr)
     assert done.stderr.count("\n") == 1
@@ -163,7 +158,7 @@ def test_a_bus_whose_hello_is_nonsense_is_told_in_the_kits_own_words(tmp_path: P
         "import json\nwhile True:\n    r = json.loads(input())\n"
         "    print(json.dumps({'id': r['id'], 'result': {'name': 7, 'nouns': ['\\x1b[2J']}}), flush=True)\n"
     )
-    done = run("check", "worker", "--bus", f"exec:{sys.executable} {adapter}", "--out", str(tmp_path))
+    done = busproof("check", "worker", "--bus", f"exec:{sys.executable} {adapter}", "--out", str(tmp_path))
     assert done.returncode == 2
     assert is_plain(done.stderr)
     assert "busproof doctor" in done.stderr

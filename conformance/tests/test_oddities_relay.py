@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conformance.tests.program import busproof
 
 from busproof.bus.fleet import Fleet
 from busproof.oddities.examine import examine_folder
@@ -87,8 +88,7 @@ def test_an_agent_that_the_kit_writes_leaves_nothing_odd(tmp_path: Path, capsys:
     root = tmp_path / "root"
     root.mkdir(mode=0o700)
     for language, program in (("agent-python", [sys.executable, "agent.py"]), ("agent-shell", ["sh", "agent.sh"])):
-        init = [sys.executable, "-m", "busproof", "init", "relay", language, str(tmp_path)]
-        subprocess.run(init, check=True, capture_output=True)
+        assert busproof("init", "relay", language, str(tmp_path)).returncode == 0
         subprocess.run(
             [*program, "ann", "send", "bob"],
             cwd=tmp_path,
@@ -119,6 +119,5 @@ def test_an_orchestrator_that_runs_by_itself_is_judged_by_its_folder(item: str) 
 def test_our_own_orchestrator_is_blamed_for_nothing_where_it_runs_by_itself(tmp_path: Path) -> None:
     """All rows that a folder shows; the rest needs a clock that can be set."""
     bus = f"files:{sys.executable} -m refbus.cli relay run"
-    command = [sys.executable, "-m", "busproof", "check", "relay", "--bus", bus, "--out", str(tmp_path)]
-    done = subprocess.run([*command, "--mixed-with", "none"], capture_output=True, text=True, check=False)
+    done = busproof("check", "relay", "--bus", bus, "--out", str(tmp_path), "--mixed-with", "none")
     assert lines.load(tmp_path / "report.jsonl").footer["failed"] == [], done.stdout

@@ -27,7 +27,7 @@ def failed(system: str) -> set[str]:
         }
 
 
-@pytest.mark.parametrize("system", ITEMS)
+@pytest.mark.parametrize("system", [pytest.param("worker", marks=pytest.mark.nightly), "mailbox"])
 def test_what_rests_on_the_order_is_not_blamed(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a clock that moves on with each message everything else holds; on one that stands still little does."""
     row = ties.ORDERED[system].row

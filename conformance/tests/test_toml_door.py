@@ -3,7 +3,6 @@
 import contextlib
 import os
 import shlex
-import subprocess
 import sys
 import threading
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conformance.tests.program import busproof
 
 from busproof.bus.base import Door, Lost, Refused
 from busproof.bus.child import Household
@@ -448,7 +448,6 @@ def _patiently(call: Any) -> Any:
 def test_the_adapter_names_a_fault_of_the_file_and_no_check_begins(tmp_path: Path) -> None:
     """Exit 2: nothing is decided."""
     (tmp_path / "bus.toml").write_text('name = "x"\n', encoding="utf-8")
-    command = [sys.executable, "-m", "busproof", "doctor", "--system", "mailbox", "--bus", f"toml:{tmp_path}/bus.toml"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = busproof("doctor", "--system", "mailbox", "--bus", f"toml:{tmp_path}/bus.toml")
     assert "line 1: door: Field required" in done.stdout + done.stderr
     assert done.returncode in (1, 2)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from conformance.tests.program import busproof
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
@@ -46,8 +46,9 @@ def change(folder: Path, old: str, new: str) -> None:
 
 def play(command: str, folder: Path) -> tuple[int, str]:
     """The exit code of a command, and what the command printed."""
-    argv = shlex.split(command.replace("exec:python", f"exec:{sys.executable}"))
-    done = subprocess.run([sys.executable, "-m", *argv], cwd=folder, capture_output=True, text=True, check=False)
+    program, *argv = shlex.split(command.replace("exec:python", f"exec:{sys.executable}"))
+    assert program == "busproof"
+    done = busproof(*argv, cwd=folder)
     return done.returncode, done.stdout
 
 

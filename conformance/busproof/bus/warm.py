@@ -180,6 +180,8 @@ def _take_over(streams: Sequence[int], request: list[str]) -> list[str]:
     for number, fd in enumerate(streams):
         os.dup2(fd, number)
         os.close(fd)
+    # Ours may have been a file, with a position; stdin and stdout were pipes, as the Warm above starts us.
+    sys.stderr = os.fdopen(2, "w", buffering=1, encoding=sys.stderr.encoding, errors="backslashreplace", closefd=False)
     folder, count, *rest = request
     os.chdir(folder)
     program, environment = rest[: int(count)], rest[int(count) :]
