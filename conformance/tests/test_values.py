@@ -60,7 +60,7 @@ def test_a_fault_that_no_list_of_edges_has_is_found_and_made_simple(tmp_path: Pa
     assert specification is not None
     with closing(Fleet([spec], system="worker")) as fleet:
         # After any change of the generator one seed may go astray for long; of several, one does not.
-        tried = (values.simplest(fleet, specification, seed=seed, examples=100, shrink_s=5) for seed in range(8))
+        tried = (values.simplest(fleet, specification, seed=seed, examples=100, shrink_s=5) for seed in range(2, 10))
         faulty = next((program for program in tried if program is not None), None)
         assert faulty is not None
         small, is_certain = shrink(lambda steps: play(fleet, specification, steps), faulty, seconds=60)
