@@ -155,20 +155,8 @@ def test_known_failures_are_not_counted_and_must_stay_true(
     """All listed: valid; one missing or one unmatched: invalid."""
     entries = [f'[[known]]\nid = "{row}"\nreason = "later"\nurl = "none"\n' for row in listed]
     (tmp_path / "known.toml").write_text("\n".join(entries))
-    done = busproof(
-        "check",
-        "worker",
-        "--bus",
-        MUTANT,
-        "--only",
-        ONE,
-        "--mixed-with",
-        "none",
-        "--known",
-        str(tmp_path / "known.toml"),
-        "--out",
-        str(tmp_path),
-    )
+    options = ["--known", str(tmp_path / "known.toml"), "--out", str(tmp_path)]
+    done = busproof("check", "worker", "--bus", MUTANT, "--only", ONE, "--mixed-with", "none", *options)
     # Nothing else was looked at, so with all failures known no row passed: unknown is not green either.
     assert done.returncode == (2 if exit_code == 0 else exit_code), done.stdout
     assert says in done.stdout
