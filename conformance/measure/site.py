@@ -23,7 +23,8 @@ from busproof.pages.report.scoreboard import FIELD, of_bus
 ROOT, EXAMPLES = Path(__file__).parents[2], FIELD.parent
 BUILT = ROOT / "build" / "site"
 PAGES, SITE = BUILT / "pages", BUILT / "site"
-LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#\s:]+)(#[^)]*)?\)")
+CODE = r"(?P<fence>`{3,}).*?(?P=fence)|`[^`]*`"
+LINK = r"(?P<words>!?\[(?:[^\[\]]|\[[^\]]*\])*\])\((?P<link>[^)#\s:]+)(?P<anchor>#[^)]*)?\)"
 LANGUAGES = {".mjs": "javascript", ".py": "python", ".rb": "ruby", ".pl": "perl"}  # others are called as their files
 OF_FOLDER = ("README.md", "adapter.py", "adapter.mjs", "bus.toml")  # what a link to a folder shows
 WCAG = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
@@ -128,17 +129,18 @@ def _with_links_of_the_site(text: str, path: Path) -> tuple[str, list[Path]]:
     links = []
 
     def here(match: re.Match[str]) -> str:
-        picture, words, link, anchor = match.groups()
-        target = (path.parent / link).resolve()
+        if match["link"] is None:
+            return match.group()  # code
+        target = (path.parent / match["link"]).resolve()
         if not target.exists():
-            return match.group()  # Zensical tells where it stands
+            sys.exit(f"{path.relative_to(ROOT)} leads to {match['link']}, which is not there")
         target = next((target / name for name in OF_FOLDER if (target / name).exists()), target)
         if target.is_dir() or target.parent.name == "evidence":
-            return words
+            return match["words"][1:-1]
         links.append(target)
-        return f"{picture}[{words}]({os.path.relpath(place(target), place(path).parent)}{anchor or ''})"
+        return f"{match['words']}({os.path.relpath(place(target), place(path).parent)}{match['anchor'] or ''})"
 
-    return LINK.sub(here, text), links
+    return re.sub(f"{CODE}|{LINK}", here, text, flags=re.DOTALL), links
 
 
 class Outline(HTMLParser):
