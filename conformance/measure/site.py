@@ -174,6 +174,7 @@ def judge() -> list[str]:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for scheme, width in (("light", 1280), ("dark", 390)):
             tab = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+            tab.set_default_timeout(300_000)  # ms: on a busy machine, a page takes its time
             for name in KINDS:
                 tab.goto((SITE / name / "index.html").as_uri())
                 violations = Axe().run(tab, options={"runOnly": WCAG}).response["violations"]
