@@ -104,7 +104,7 @@ def threads_are_dropped():
     patch(module, _shown=_changed(thread=lambda row: None))
 
 
-@fault("mailbox.log.05", author="trial 28")
+@fault("mailbox.log.05", author="trial 32")
 def the_base_comes_before_the_key():
     """A send again with its key and its base is refused: its own first time has used the base."""
     rewrite(
