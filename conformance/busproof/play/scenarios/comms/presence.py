@@ -134,7 +134,7 @@ def _at_once(ctx: Ctx, a: Session) -> None:
         ctx,
         *(partial(complete, session, name) for session, name in zip(pool[1:], names[1:], strict=True)),
         partial(complete, pool[0], names[0], "it broke"),
-        *(lambda sender=sender: {"message_id": send(sender, "b")} for sender in (a, ctx.agent("c"))),  # type: ignore[misc]
+        *(lambda sender=sender: {"message_id": send(sender, "b")} for sender in (a, ctx.agent("c"))),
     )
     after = counted(a.call("get_agent_health", agent_id="b"))
     more = tuple(now - then for now, then in zip(after, before, strict=True))
