@@ -6,7 +6,8 @@ answered. The same call again must succeed and reach the state after, and new ca
 be whole. A seeded sample of the points is killed for real, with the same result.
 
 Most of these are asked to end, by a signal or the end of their input: they may finish the call, and do no more. After
-one point the next process dies in its recovery, too, and a third one must complete that.
+one point the next process dies in its recovery, too, and a third one must complete that. Where a file names the dead
+process, it then names another that lives, as after the system has given its number again.
 
 With `errors`, a real process gets an error at each change, once or until its call is over, and its answer must be true.
 With `shorts`, a write at each place takes a part of its bytes and says so; the next one finds room, or none. With
@@ -22,7 +23,8 @@ import os
 import random
 import re
 import signal
-from collections.abc import Callable, Iterator
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -52,6 +54,8 @@ REAL_KILLS = 1  # of each operation's points, for readers to whom snapshots are 
 RECOVERIES = 1  # of each operation, in which a second process dies, and
 RECOVERIES_OF_MANY_STEPS = 6  # where the next to come finishes what was begun
 DEATHS_OF_A_RECOVERY = 14
+NAMES_BYTES_MAX = 512  # of a file that says who holds something
+PIDS_TAKEN = 2  # of each operation's points at which a file names the dead process
 AGAIN_OF_SLOW_STARTERS = 4  # points of an operation at which the call is made again; all are looked at
 
 
@@ -134,6 +138,7 @@ class CrashPoints:
         every = self._subject.repertoire.operations if operations is None else operations
         self._operations = [op for op in every if applicable(op, fleet.hello)]
         self._numbers = itertools.count()
+        self._heir = 0  # the pid that the dead leave to another, while `run` goes on
 
     def run(self) -> Iterator[OperationResult]:
         """Yield one result per operation, as they come."""
@@ -143,7 +148,11 @@ class CrashPoints:
             self._fleet.specs[0], self._fleet.system, start_ahead=start_ahead, also=also, spares=self._subject.spares
         )
         try:
-            with Inspector(self._fleet.system) as inspector, scratch("points", room_bytes=ROOM_OF_FEW_BYTES) as work:
+            with (
+                Inspector(self._fleet.system) as inspector,
+                scratch("points", room_bytes=ROOM_OF_FEW_BYTES) as work,
+                living() as self._heir,
+            ):
                 ground = Ground.new(self._subject, self._fleet, victims, inspector, work / "prepared")
                 few = OPERATIONS_FEW if self._subject.is_slow_to_start else None
                 ordered = self._time.ordered(self._operations, f"{self._seed}", lambda played: played.noun, few=few)
@@ -165,6 +174,8 @@ class CrashPoints:
             self.why_impossible = f"{operation.name} has no point {self._only}: {why}"
             return result
         every = list(self._plays(ground, operation, rehearsal, work, is_whole=not result.doubt))
+        if not every and self._only is not None and self._only.is_pid_taken:
+            self.why_impossible = f"{operation.name} has no point {self._only}: no small file names a process there"
         plays = time.ordered(every, f"{self._seed} {operation.name}", lambda play: play[0], few=self._few)
         result.spared = len(every) - len(plays)
         for number, (_, play) in enumerate(plays):
@@ -185,7 +196,7 @@ class CrashPoints:
             kind = str(point).partition(":")[2], kinds.get(point.ordinal)
             return kind, lambda: self._real(ground, operation, point, rehearsal, work)
 
-        if self._only is not None and not self._only.then:
+        if self._only is not None and not (self._only.then or self._only.is_pid_taken):
             yield real(self._only)
             return
         if operation.first is None:
@@ -202,17 +213,22 @@ class CrashPoints:
             return
         left = list(shots(rehearsal.base, rehearsal.changes, self._torn))
         dying_again = partial(self._dies_again, ground, operation, rehearsal=rehearsal, work=work)
+        taken = list(self._with_pid_taken(left, rehearsal.processes))
+        look_at = partial(self._look_at, ground, operation, rehearsal=rehearsal, work=work)
         if self._only is not None:
+            yield from (((), partial(look_at, shot, again=True)) for shot in taken if self._only == shot.point)
             yield from (((), partial(dying_again, shot)) for shot in left if replace(self._only, then=0) == shot.point)
             return
         # Nobody works on a file that is half made: where one is made, no place may be left to luck.
         is_drawn = self._subject.is_slow_to_start and not operation.empty_store
         again = self._drawn(operation, left, AGAIN_OF_SLOW_STARTERS if is_drawn else None)
         for shot in left:
-            look = partial(self._look_at, ground, operation, shot, rehearsal, work, again=shot in again)
+            look = partial(look_at, shot, again=shot in again)
             yield (type(shot.point.verdict).__name__, shot.is_answered, kinds.get(shot.point.ordinal)), look
         deaths = self._drawn(operation, left, self._real_kills)
         yield from (real(self._as_it_ends(operation, shot.point)) for shot in deaths)
+        for shot in self._drawn(operation, taken, PIDS_TAKEN):
+            yield ("pid", kinds.get(shot.point.ordinal)), partial(look_at, shot, again=True)
         # Before a step that puts a file in its place, or away: a recovery has something to finish there.
         steps = [shot for shot in left if shot.struck is not None and shot.struck.call in PLACES_FILES]
         unanswered = [shot for shot in steps if not shot.is_answered and shot.point.verdict == Kill()]
@@ -247,7 +263,7 @@ class CrashPoints:
                 yield from (Point(change.ordinal, Short(size), is_sticky) for is_sticky in (False, True))
 
     def _look_at(
-        self, ground: Ground, operation: Operation, shot: Shot, rehearsal: Rehearsal, work: Path, *, again: bool
+        self, ground: Ground, operation: Operation, shot: Shot, *, rehearsal: Rehearsal, work: Path, again: bool
     ) -> PointResult:
         """A point at which nobody had to die."""
         folder = work / f"point-{next(self._numbers)}"
@@ -255,6 +271,13 @@ class CrashPoints:
             outcome = stage.pretend(shot, rehearsal.reply)
             problems = stage.judge(outcome, rehearsal, again=again) or self._judge(stage.events())
             return self._result(stage, operation, shot.point, shot.struck, problems)
+
+    def _with_pid_taken(self, shots_left: list[Shot], processes: frozenset[int]) -> Iterator[Shot]:
+        """The points at which files name the dead process; there they name one that lives, and knows of nothing."""
+        for shot in shots_left:
+            image = named_anew(shot.image, processes, self._heir)
+            if shot.point.verdict == Kill() and image != shot.image:
+                yield replace(shot, point=replace(shot.point, is_pid_taken=True), image=image)
 
     def _dies_again(
         self, ground: Ground, operation: Operation, shot: Shot, *, rehearsal: Rehearsal, work: Path
@@ -271,7 +294,7 @@ class CrashPoints:
             point = replace(shot.point, then=second.point.ordinal)
             if self._only in (None, point):
                 dead = replace(shot, point=point, image=second.image)
-                result = self._look_at(ground, operation, dead, rehearsal, work, again=False)
+                result = self._look_at(ground, operation, dead, rehearsal=rehearsal, work=work, again=False)
             if result.problems:
                 break
         return result
@@ -301,7 +324,7 @@ class CrashPoints:
         # The call was answered although the system could not write. The dropped data is not on the disk, and it takes
         # no power failure to lose it.
         shot = Shot(point, struck, left, is_answered=True)
-        return self._look_at(ground, operation, shot, rehearsal, work, again=True)
+        return self._look_at(ground, operation, shot, rehearsal=rehearsal, work=work, again=True)
 
     def _after_failed_sync(self, outcome: Outcome, struck: Change) -> Image:
         assert outcome.base is not None
@@ -340,7 +363,13 @@ def rehearse(ground: Ground, operation: Operation, folder: Path) -> Rehearsal:
     assert outcome.ledger is not None
     ledger = replace(outcome.ledger, is_changed=before not in (None, after))
     return Rehearsal(
-        outcome.watch.changes, after if before is None else before, after, outcome.base, ledger, outcome.reply
+        outcome.watch.changes,
+        after if before is None else before,
+        after,
+        outcome.base,
+        ledger,
+        outcome.reply,
+        frozenset(outcome.watch.processes),
     )
 
 
@@ -376,3 +405,26 @@ def _is_named(watch: Watch) -> bool:
     """Did a process write its number into the store, as a holder of locks does? Others may ask whether it lives."""
     numbers = [str(process).encode() for process in watch.processes]
     return any(number in step.data or number in os.fsencode(step.path) for step in watch.tape for number in numbers)
+
+
+@contextlib.contextmanager
+def living() -> Iterator[int]:
+    """The number of a process that only lives, and ends with the kit."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        try:
+            yield process.pid
+        finally:
+            process.kill()
+
+
+def named_anew(left: Image, processes: Iterable[int], heir: int) -> Image:
+    """The image with the heir's number in place of each of theirs, in links and in the texts of small files."""
+    numbers = "|".join(map(str, processes)).encode() or b"(?!)"
+    number = re.compile(rb"(?<![0-9A-Za-z])(?:" + numbers + rb")(?![0-9A-Za-z])")
+
+    def anew(text: bytes) -> bytes:
+        return number.sub(str(heir).encode(), text) if len(text) <= NAMES_BYTES_MAX else text
+
+    files = {path: anew(data) for path, data in left.files.items()}
+    links = {path: os.fsdecode(anew(os.fsencode(target))) for path, target in left.links.items()}
+    return replace(left, files=files, links=links)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from buschaos.points import PID_TAKEN
 from buschaos.state import Problem
 
 _BY_ACT: dict[str, tuple[tuple[str, str], ...]] = {
@@ -38,10 +39,13 @@ _BY_WORDS = (
     (r"cannot work on|nobody can", "let a process that comes clear up: a lock, a journal or a half file of a dead one"),
     (r"exclusive|lease|holder", "ask for the token in the statement that writes, not in a look before it"),
 )
+_PID_TAKEN = "hold a lock that the system frees (flock), or keep the start of the process beside its pid"
 
 
 def usually(problem: Problem, act: str) -> str:
     """The advice; empty where the words tell nothing."""
+    if problem.point.endswith(PID_TAKEN):
+        return _PID_TAKEN
     words = f"{problem.noun}: {problem.why}"
     advice = (*_BY_ACT.get(act, ()), *_BY_WORDS)
     return next((mends for pattern, mends in advice if re.search(pattern, words)), "")

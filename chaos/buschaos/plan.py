@@ -25,7 +25,10 @@ CALLS_OF_ROUND_MAX = 1000  # of an agent: time stands still in a round, and a dr
 CALLS_MIN = 24  # for each agent
 AFTER_MS, DOWN_MS = 1_000, 400  # at most, of a server: a round takes seconds, a client's patience is longer
 
-DeathKind = Literal["moment", "acknowledged", "syscall", "torn"]
+ASLEEP_ROUNDS = 2  # longer than a lease
+ASLEEP_SHARE = 0.15  # of the deaths at a moment of a call
+
+DeathKind = Literal["moment", "acknowledged", "syscall", "torn", "asleep"]
 End = Literal["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "end of input"]
 # The share of each end. A session that is asked to end may still finish its call; it does no more than that.
 _ENDS: dict[DeathKind, dict[End, int]] = {
@@ -42,6 +45,8 @@ class Death:
     acknowledged  its `end` when the answer has come
     syscall       SIGKILL before a change of a file: the one at `at` times the usual number of them in such a call
     torn          the same, in the middle of a write
+    asleep        it stands still (SIGSTOP) before it reads its request, and for ASLEEP_ROUNDS; its agent comes back as
+                  another process meanwhile; then it goes on with what it was asked, and is killed
     """
 
     kind: DeathKind
@@ -107,15 +112,19 @@ def draw(
     all_roles: Sequence[Role],
     *,
     supervised: bool = True,
+    sleeps: bool = True,
     calls_per_kill: int = CALLS_PER_KILL,
 ) -> Plan:
-    """Draw the plan for a bus with these nouns and features. Without a supervisor, no death at a system call."""
+    """Draw the plan for a bus with these nouns and features. Without a supervisor, no death at a system call.
+
+    `sleeps`: a session may stand still while its agent's next one works, as nobody must be alone.
+    """
     dice = random.Random(f"busproof chaos {seed}")
     has = frozenset(declared)
     roles = [role for role in all_roles if role.needs <= has and role.lacks.isdisjoint(has)]
     longest = kills // max(len(roles), 1) * calls_per_kill
     round_count = max(3, min(25, kills // 20), longest // CALLS_OF_ROUND_MAX)
-    agents, ends = [], random.Random(f"busproof chaos ends {seed}")
+    agents, ends, sleep = [], *(random.Random(f"busproof chaos {what} {seed}") for what in ("ends", "sleep"))
     for number, role in enumerate(roles):
         deaths = kills // len(roles) + (number < kills % len(roles))
         of_role = sum(other.name == role.name for other in roles[:number])
@@ -123,7 +132,9 @@ def draw(
         count = max(CALLS_MIN, deaths * calls_per_kill)
         calls = [*role.first, *(role.draw(dice, f"{name}.{number}.{n}", has) for n in range(count - len(role.first)))]
         for index in dice.sample(range(count), deaths):
-            calls[index] = replace(calls[index], death=_asked(ends, _death(dice, supervised)))
+            death = _asked(ends, _death(dice, supervised))
+            is_asleep = sleeps and death.kind == "moment" and sleep.random() < ASLEEP_SHARE
+            calls[index] = replace(calls[index], death=Death("asleep", 0) if is_asleep else death)
         first, *others = _in_rounds(calls, round_count)
         agents.append(AgentPlan(name, role.name, (tuple(map(role.in_first_round, first)), *others)))
     return Plan(seed, kills, tuple(_some_clocks_wrong(agents, seed)))

@@ -31,10 +31,11 @@ from buschaos.nemeses.syscalls import (
 from buschaos.tape.cuts import Cut, How, Model
 
 AFTER_THE_ANSWER = 0
+PID_TAKEN = "and its pid is another's now"
 EXAMPLES = (
     "7:kill, 7:torn:512, 7:EIO, 7:EIO:sticky, 7:short:512, 7:short:512:sticky, 7:hold, 7:hold:5, 7:hold:then:12, "
-    "7:others, 7:SIGTERM, 7:SIGINT, 7:SIGHUP, 7:EOF, 7:kill:then:2, 7:pages, 7:pages:after, 2:descriptors, 256:KiB, "
-    "43:cut:ext4:4096:24:without:3"
+    "7:others, 7:SIGTERM, 7:SIGINT, 7:SIGHUP, 7:EOF, 7:kill:then:2, 7:kill:pid, 7:pages, 7:pages:after, 2:descriptors, "
+    "256:KiB, 43:cut:ext4:4096:24:without:3"
 )
 ENDS = {"EOF": None, **{number.name: number for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}}
 
@@ -44,12 +45,14 @@ class Point:
     """Place and fault. `is_sticky`: the error stays until the call is over; after a short write the disk is full.
 
     `then`: the place in the recovery by the next process at which that is killed, too; 0: nowhere.
+    `is_pid_taken`: the number of the killed process is another's when the next one comes.
     """
 
     ordinal: int
     verdict: Verdict
     is_sticky: bool = False
     then: int = 0
+    is_pid_taken: bool = False
 
     def decide(self, change: Change) -> Verdict:
         """The verdict on a change. A tear needs a write that is longer; if the write is not, it is a kill.
@@ -91,6 +94,8 @@ class Point:
             return (
                 f"{replace(self, then=0).describe(struck)}, and the next one before change {self.then} of its recovery"
             )
+        if self.is_pid_taken:
+            return f"{replace(self, is_pid_taken=False).describe(struck)}, {PID_TAKEN}"
         match self.verdict:
             case End() if self.ordinal == AFTER_THE_ANSWER:
                 return f"asked to end by {_name(self.verdict)} after the answer"
@@ -126,6 +131,8 @@ class Point:
                 fault = _name(self.verdict)
             case _:
                 fault = "kill"
+        if self.is_pid_taken:
+            fault += ":pid"
         more = f":then:{self.then}" if self.then else ":sticky" if self.is_sticky else ""
         return f"{self.ordinal}:{fault}{more}"
 
@@ -194,8 +201,8 @@ def parse(text: str) -> At:
         return Place(int(place), then=int(more.removeprefix("then:")))
     if kind == "hold":
         return Place(int(place), int(more or 0))
-    if kind == "kill" and (again := re.fullmatch(r"(?:then:(\d+))?", more)):
-        return Point(int(place), Kill(), then=int(again[1] or 0))
+    if kind == "kill" and (again := re.fullmatch(r"(?:then:(\d+)|pid)?", more)):
+        return Point(int(place), Kill(), then=int(again[1] or 0), is_pid_taken=more == "pid")
     if kind in ENDS and not more:
         return Point(int(place), End(ENDS[kind]))
     if kind == "others" and not more and int(place) != AFTER_THE_ANSWER:

@@ -127,6 +127,7 @@ class Rehearsal:
     base: Image  # the store when the operation began
     ledger: Ledger
     reply: dict[str, Any]
+    processes: frozenset[int] = frozenset()  # that made the changes, and are no more
 
 
 @dataclass

@@ -26,7 +26,7 @@ from buschaos.bus import RunFailed
 from buschaos.limits import Time
 from buschaos.nemeses.server import is_on_a_server
 from buschaos.nemeses.syscalls import Change, Continue, Kill, Supervision, Torn, Verdict, watched_child
-from buschaos.plan import AgentPlan, Call, Death, Plan
+from buschaos.plan import ASLEEP_ROUNDS, AgentPlan, Call, Death, Plan
 from buschaos.subjects import SUBJECTS
 from buschaos.tape.image import is_derived
 from busproof.bus.base import Door, DoorError, Lost, Refused
@@ -43,6 +43,7 @@ ROUND_LIMIT_S = 600.0
 JOIN_LIMIT_S = 10.0
 RETRIES_MAX = 20
 AWAY = "UNREACHABLE"
+AWAKE_S_MAX = 60.0  # for the answer of a process that goes on
 CHANGES_UNSEEN = 5  # assumed of a call, while none of its kind was counted
 
 
@@ -245,6 +246,8 @@ class _Player:
         self._job, self._number, self._plan, self._recorder = job, number, plan, recorder
         self._spec = job.specs[number % len(job.specs)]
         self._lives = 0
+        self._round = 0
+        self._asleep: list[_Sleeper] = []
         self._now_ms: int | None = None
         self._session: Session | None = None
         self._is_shut_out = False
@@ -263,6 +266,8 @@ class _Player:
 
     def play(self, round_: int, now_ms: int) -> None:
         """One round."""
+        self._round = round_
+        self._wake(round_)
         if self._job.manual_clock:
             self._now_ms = now_ms + (self._plan.offsets_ms[round_] if self._plan.offsets_ms else 0)
             if self._session is not None:
@@ -273,6 +278,7 @@ class _Player:
 
     def finish(self) -> None:
         """Resolve the calls that are left, then leave politely."""
+        self._wake(self._round + ASLEEP_ROUNDS)
         self._resolve(RETRIES_MAX)
         if self._unresolved:
             self.tally.strange.append(
@@ -285,6 +291,8 @@ class _Player:
         session, self._session = self._session, None
         if session is not None:
             session.door.close()
+        for sleeper in self._asleep:
+            sleeper.session.door.kill()
         for household in (self._plain, self._supervised):
             household.end()
 
@@ -306,6 +314,10 @@ class _Player:
         try:
             if call.death is None:
                 self._call_counted(session, call)
+            elif call.death.kind == "asleep":
+                self._deaths.popleft()
+                self._fall_asleep(session, call)
+                self._remember(call)
             else:
                 self._deaths.popleft()
                 self._call_and_die(session, call, call.death)
@@ -390,6 +402,32 @@ class _Player:
                 },
             )
 
+    def _fall_asleep(self, session: Session, call: Call) -> None:
+        """The session stands still, and is asked; nobody of its agent hears the answer that comes when it goes on."""
+        self._session = None
+        filled = self._memory.fill(call)
+        if filled is None:
+            self._bury(session)
+        else:
+            _signal(session.door, signal.SIGSTOP)
+            self._asleep.append(_Sleeper(session, call.method, _padded(filled), self._round + ASLEEP_ROUNDS))
+
+    def _wake(self, round_: int) -> None:
+        """The sessions that stood still until this round go on, do what they were asked, and are killed."""
+        due = [sleeper for sleeper in self._asleep if sleeper.until_round <= round_]
+        self._asleep = [sleeper for sleeper in self._asleep if sleeper.until_round > round_]
+        for sleeper in due:
+            if why := sleeper.goes_on():
+                self.tally.strange.append(f"{self._plan.name}: after it had stood still, {why}")
+            self._bury(sleeper.session)
+
+    def _bury(self, session: Session) -> None:
+        session.retired = True
+        session.door.kill()
+        self.tally.kills["asleep"] += 1
+        value = {"kind": "asleep", "planned": "asleep", "end": "SIGKILL"}
+        self._recorder.record("nemesis", process=session.process, op="kill", agent=self._plan.name, value=value)
+
     def _call_watched(self, session: Session, call: Call, death: Death) -> None:
         usual = statistics.median(self._changed[call.method] or [CHANGES_UNSEEN])
         ordinal = max(1, round(death.at * usual))
@@ -459,6 +497,34 @@ class _Player:
             self.tally.strange.append(f"{self._plan.name}: the clock could not be set: {error}")
 
 
+class _Sleeper(threading.Thread):
+    """Waits for the answer of a session that stands still, and was asked for something meanwhile."""
+
+    def __init__(self, session: Session, method: str, params: dict[str, Any], until_round: int) -> None:
+        super().__init__(daemon=True)
+        self.session, self.until_round = session, until_round
+        self._method, self._params = method, params
+        self._why = ""
+        self.start()
+
+    def run(self) -> None:
+        """The call. A refusal is an answer."""
+        try:
+            self.session.call(self._method, timeout_s=ROUND_LIMIT_S, **self._params)
+        except Refused:
+            pass
+        except DoorError as error:
+            self._why = f"{self._method} ended in: {error}"
+
+    def goes_on(self) -> str:
+        """Let the session go on; why no answer came, if its request was taken at all."""
+        if not self.is_alive():
+            return ""
+        _signal(self.session.door, signal.SIGCONT)
+        self.join(AWAKE_S_MAX)
+        return f"{self._method} is not answered in {AWAKE_S_MAX:g} s" if self.is_alive() else self._why
+
+
 def _padded(value: Any) -> Any:
     """Paddings in full length."""
     if isinstance(value, list):
@@ -471,9 +537,8 @@ def _padded(value: Any) -> Any:
 def _end(door: Door, death: Death) -> None:
     """The end that was planned after the answer; a session that was asked to end has a moment for it."""
     if death.end != "SIGKILL":
-        if death.kind == "acknowledged" and death.end != "end of input" and door.pid is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(door.pid, signal.Signals[death.end])
+        if death.kind == "acknowledged" and death.end != "end of input":
+            _signal(door, signal.Signals[death.end])
         door.close()
     door.kill()
 
@@ -481,16 +546,16 @@ def _end(door: Door, death: Death) -> None:
 @contextlib.contextmanager
 def _struck_after(door: Door, seconds: float, number: signal.Signals) -> Iterator[None]:
     """A signal to the session's processes once the time has passed, before the block ends or when it ends."""
-    pid = door.pid
-    assert pid is not None
-
-    def strike() -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, number)
-
-    timer = threading.Timer(seconds, strike)
+    timer = threading.Timer(seconds, _signal, (door, number))
     timer.start()
     try:
         yield
     finally:
         timer.join()  # the session is reaped only after this, so the number cannot be somebody else's by now
+
+
+def _signal(door: Door, number: signal.Signals) -> None:
+    """To all processes of a session that still lives."""
+    if door.pid is not None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(door.pid, number)

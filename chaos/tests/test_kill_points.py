@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from buschaos import judge
-from buschaos.crashpoints import CrashPoints, OperationResult, cuts, in_the_middle
+from buschaos.crashpoints import CrashPoints, OperationResult, cuts, in_the_middle, named_anew
 from buschaos.operations import Operation, Prepared
 from buschaos.subjects.worker.operations import OPERATIONS
+from buschaos.tape.image import Image
 from busproof.bus.fleet import Fleet, reference
 
 
@@ -155,6 +156,16 @@ def test_a_write_is_torn_at_its_edges_at_a_sector_and_in_its_middle() -> None:
     assert cuts(4096) == {1, 512, 2048, 4095}
     assert cuts(2) == {1}
     assert cuts(1) == cuts(0) == in_the_middle(1) == set()
+
+
+def test_a_pid_in_a_small_file_or_a_link_becomes_anothers_and_other_digits_stay() -> None:
+    """A longer number, a hash and a page of a database that hold the same digits are as they were."""
+    files = {"lock": b'{"pid": 471}', "log": b"1471 a471 4710", "page": b" 471 " * 200}
+    left = Image(files, links={"owner": "host.471"})
+    named = named_anew(left, [471, 472], 9)
+    assert named.files == {**files, "lock": b'{"pid": 9}'}
+    assert named.links == {"owner": "host.9"}
+    assert named_anew(left, [], 9) == left
 
 
 @pytest.mark.nightly

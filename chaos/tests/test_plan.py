@@ -103,15 +103,24 @@ def test_everything_that_writes_is_called() -> None:
 def test_without_a_supervisor_nobody_dies_at_a_system_call() -> None:
     """Kills after answers take their place."""
     kinds = Counter(c.death.kind for c in calls(draw(1, 200, EVERYTHING, supervised=False)) if c.death)
-    assert set(kinds) == {"moment", "acknowledged"}
+    assert set(kinds) == {"moment", "acknowledged", "asleep"}
 
 
 def test_sessions_end_in_every_way() -> None:
     """What asks for an end comes at a moment of a call, or after its answer; the supervisor kills."""
     ends = {(c.death.kind, c.death.end) for c in calls(draw(1, 500, EVERYTHING)) if c.death}
     assert ends == {(kind, end) for kind, shares in plans._ENDS.items() for end in shares} | {
-        (kind, "SIGKILL") for kind in ("syscall", "torn")
+        (kind, "SIGKILL") for kind in ("syscall", "torn", "asleep")
     }
+
+
+def test_where_a_session_must_be_alone_nobody_stands_still() -> None:
+    """And all other deaths are the same."""
+    deaths = [[c.death for c in calls(draw(1, 200, EVERYTHING, sleeps=sleeps)) if c.death] for sleeps in (True, False)]
+    asleep = [death for death, _ in zip(*deaths, strict=True) if death.kind == "asleep"]
+    others = [pair for pair in zip(*deaths, strict=True) if pair[0].kind != "asleep"]
+    assert asleep and all(before == now for before, now in others)
+    assert "asleep" not in {death.kind for death in deaths[1]}
 
 
 def test_a_lease_lives_through_one_round_and_not_through_two() -> None:

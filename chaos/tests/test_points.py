@@ -30,6 +30,7 @@ from buschaos.points import Point
         "7:SIGTERM",
         "0:EOF",
         "7:kill:then:2",
+        "7:kill:pid",
     ],
 )
 def test_a_point_is_told_as_it_is_read(text: str) -> None:
@@ -55,6 +56,7 @@ def test_a_point_is_told_as_it_is_read(text: str) -> None:
         "7:SIGKILL",
         "7:SIGTERM:2",
         "7:kill:then",
+        "7:torn:512:pid",
     ],
 )
 def test_what_is_no_point_is_refused(text: str) -> None:

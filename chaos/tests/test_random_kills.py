@@ -92,7 +92,7 @@ def test_without_the_supervisor_it_kills_after_answers(tmp_path: Path, monkeypat
     assert row.outcome == "pass"
     assert any("not here" in note for note in result.acts[0].notes)
     kinds = Counter(e.value["kind"] for e in read(tmp_path / "history.jsonl") if e.type == "nemesis")
-    assert set(kinds) <= {"moment", "acknowledged"}
+    assert set(kinds) <= {"moment", "acknowledged", "asleep"}
 
 
 def test_two_buses_share_a_store_under_kills(tmp_path: Path, harmless: Callable[[str], str]) -> None:

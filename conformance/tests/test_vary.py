@@ -10,11 +10,11 @@ import pytest
 
 from busproof.play.explore import corpus
 from busproof.play.explore.script import Step, call, to_line
-from busproof.play.explore.vary import LOOK_ALIKE, interrupted, renamed, there_and_back
+from busproof.play.explore.vary import LOOK_ALIKE, aged, interrupted, renamed, there_and_back
 from busproof.systems import SYSTEMS
 
 T0_MS = 1_768_053_600_000
-VARIATIONS = {"there_and_back": partial(there_and_back, start_ms=T0_MS), "interrupted": interrupted}
+VARIATIONS = {"there_and_back": partial(there_and_back, start_ms=T0_MS), "interrupted": interrupted, "aged": aged}
 VARIED = [
     (system, *name.rsplit(".", 1))
     for system in SYSTEMS

@@ -107,6 +107,7 @@ def _drawn(scene: Scene, own: Own, *, is_supervised: bool, on_a_server: bool) ->
         [*hello.nouns, *hello.features],
         subject.roles,
         supervised=is_supervised,
+        sleeps=not (subject.is_alone or on_a_server),
         calls_per_kill=own.calls or usual,
     )
     if on_a_server:

@@ -43,6 +43,15 @@ class Hand:
         result: dict[str, Any] = function(**params) or {}
         return result
 
+    def burn(self, upto: int) -> dict[str, Any]:
+        """Numbers that were taken and rolled back, or of rows that are gone: all new rows are above them."""
+        self.db.execute(
+            "INSERT INTO sqlite_sequence SELECT name, 0 FROM sqlite_master WHERE sql LIKE 'CREATE TABLE%AUTOINCREMENT%'"
+            " AND name NOT IN (SELECT name FROM sqlite_sequence)"
+        )
+        self.db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?)", (upto,))
+        return {}
+
     def hold(self) -> None:
         """Take the write lock. All writes of this hand until `let_go` are one transaction."""
         self.db.execute("BEGIN IMMEDIATE")

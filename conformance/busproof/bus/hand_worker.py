@@ -59,11 +59,6 @@ class WorkerHand(Hand):
         self.db.execute("INSERT OR REPLACE INTO heartbeats VALUES (?, ?, ?, ?, ?)", [row.get(name) for name in columns])
         return {}
 
-    def burn(self, upto: int) -> dict[str, Any]:
-        """Numbers that were taken and rolled back."""
-        self.db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'messages'", (upto,))
-        return {}
-
     def tamper(self, seq: int, column: str, value: Any) -> dict[str, Any]:
         """Change a row that stands in the log."""
         assert column in _COLUMNS

@@ -200,3 +200,18 @@ class CountsWhatItRead(CommsBus):
                         (before.get(agent_id, 0) + 1, agent_id),
                     )
         return reply
+
+
+@fault("comms.presence.08", item="presence.counters")
+class PendingIsReadBeforeTheLock(CommsBus):
+    """messages_pending is read, and written back in another transaction: of two sends at once one is not counted."""
+
+    def send_message(self, *args: Any, **how: Any) -> Any:
+        sql = "SELECT messages_pending FROM agent_status WHERE agent_id = ?"
+        agent = how.get("to_agent")
+        (before,) = self.store.db.row(sql, (agent,)) or (0,)
+        reply = super().send_message(*args, **how)
+        with self.store.transaction() as tx:
+            if (tx.row(sql, (agent,)) or (0,))[0] > before:
+                tx.execute("UPDATE agent_status SET messages_pending = ? WHERE agent_id = ?", (before + 1, agent))
+        return reply

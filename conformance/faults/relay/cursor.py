@@ -158,3 +158,9 @@ def young_and_malformed():
         "return Wait(str(error)) if age < malformed_ms * 1_000_000",
         "return Wait(str(error)) if age < settle_ms * 1_000_000",
     )
+
+
+@fault("relay.cursor.15", item="corpus:order.aged")
+def ids_of_32_bits():
+    """A pass looks for the rows after an id of 32 bits, and handles none of those beyond."""
+    rewrite(ledger.due, "AND id > ? ", "AND id > ? AND id < 4294967296 ")

@@ -320,3 +320,9 @@ def what_is_in_hands_is_anybodys():
 def times_before_the_lock():
     """A fetch takes the time before it waits for the file: its message comes again too soon."""
     timed_before_the_lock()
+
+
+@fault("timeline.cursor.01", item="corpus:each_group_settles_for_itself.aged")
+def floors_of_32_bits():
+    """A consumer's floor is kept in 31 bits."""
+    rewrite(SqliteQueue.take, "(name, position))", "(name, position & 0x7FFFFFFF))")

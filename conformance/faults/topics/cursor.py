@@ -655,3 +655,10 @@ def a_wait_for_two_ends_for_both():
             self.deadline = time.monotonic()
 
     patch(SyncCall, receive=receives)
+
+
+@fault("topics.cursor.13", item="log.seq")
+def cursors_of_32_bits():
+    """A cursor is kept in 32 bits, of which one is its sign."""
+    move = cursor.move
+    patch(cursor, move=lambda tx, reader, last_seq: move(tx, reader, min(last_seq, 2**31 - 1)))

@@ -10,6 +10,7 @@ import math
 import os
 import re
 import sqlite3
+import time
 import uuid
 import zlib
 from pathlib import Path
@@ -21,7 +22,7 @@ from plant import fault, patch, reword
 from refbus.kernel import db, files
 from refbus.kernel.blob import ref_of
 from refbus.kernel.db import Database
-from refbus.kernel.errors import BusError, InvalidArgument
+from refbus.kernel.errors import BusError, Busy, InvalidArgument
 from refbus.kernel.rules import cursor, retry
 from refbus.kernel.schema import Schema
 from refbus.kernel.sight import Identity, Sight, identity
@@ -919,3 +920,20 @@ def signs_all_but_the_number():
 def waits_for_a_lock_for_ever():
     """The busy time-out is more than an hour: a writer waits for as long as another one keeps the lock."""
     patch(db, BUSY_TIMEOUT_MS=5_000_000)
+
+
+@fault("worker.log.03", chaos={"points": True, "only": "publish"})
+class HoldsALockByItsPid(WorkerBus):
+    """A publisher's lock file holds its pid, and is honoured as long as a process of that number lives."""
+
+    def publish(self, agent_id: str, message: dict[str, Any]) -> dict[str, Any]:
+        lock, until = self.store.folder / "publish.lock", time.monotonic() + 3
+        while lock.exists() and Path("/proc", lock.read_text() or "none").exists():
+            if time.monotonic() > until:
+                raise Busy(f"process {lock.read_text()} publishes")
+            time.sleep(0.01)
+        lock.write_text(str(os.getpid()))
+        try:
+            return super().publish(agent_id, message)
+        finally:
+            lock.unlink(missing_ok=True)

@@ -1278,6 +1278,10 @@ class RelayModel(Model):
             folder.is_inbox_gone, folder.blocked = True, ""
         return {"inbox": self.inbox_of(taken)}
 
+    def burn(self, upto: int) -> dict[str, Any]:
+        """Ids of rows that are gone: another id is no other message."""
+        return {}
+
     def claim(self, message_id: str) -> dict[str, Any]:
         """Somebody else has a message in hand, and dies with it."""
         for row in self.rows:

@@ -734,6 +734,10 @@ class TimelineModel(Model):
         self.is_tampered = False
         return {}
 
+    def burn(self, upto: int) -> dict[str, Any]:
+        """Numbers of rows that are gone: a position is told to nobody."""
+        return {}
+
     def replay(self, timeline: Any, submission: Any) -> dict[str, Any]:
         """A submission, as it happened."""
         _, name = self.all_of(lambda: self.text(submission), lambda: self.known(timeline))

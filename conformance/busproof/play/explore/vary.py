@@ -1,16 +1,16 @@
-"""A script under look-alike names, with clocks that go back and forth, and with sessions that end and begin between
-its steps.
+"""A script under look-alike names, with clocks that go back and forth, with sessions that end and begin between its
+steps, and in a store that has lived long.
 
 A script is data, and the model judges anything that is played. So one story tests more than once: a bus that confuses
-two names, reckons with a clock that only goes on, or keeps in a process things that belong in the store, gives another
-answer somewhere on the way.
+two names, reckons with a clock that only goes on, keeps in a process things that belong in the store, or has too little
+room for a large number, gives another answer somewhere on the way.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from busproof.play.explore.script import Step
@@ -20,6 +20,7 @@ LOOK_ALIKE = ("a_b:c\u00e9", "A_B:c\u00e9", "aXb:c\u00e9", "a_b:ce\u0301", "a_b"
 BACK_MS = (0, -60_000, 0, -1, 0, 0, -1_000)  # seven, so that a story with a beat of its own meets them in any order
 VISITOR = 8  # a process that no story has
 INTERRUPTIONS = ("visit", "restart", "visit")
+NUMBERS_USED_UP = (2**31 - 2, 2**32 - 2, 2**53 - 1000)  # the next rows stand on both sides of an edge, or near one
 
 
 def renamed(steps: Iterable[Step], names: Mapping[str, str]) -> list[Step]:
@@ -71,5 +72,17 @@ def interrupted(steps: Iterable[Step]) -> list[Step]:
                 varied.append(Step("open", VISITOR, params=options, name=name))
             elif callers:
                 varied.append(Step("restart", callers[0], params={"kill": True}, name=name))
+        varied.append(dataclasses.replace(step, tags=()))
+    return varied
+
+
+def aged(steps: Sequence[Step]) -> list[Step]:
+    """The same story in a store that lives long: before it, and at each third of it, very many numbers are used up."""
+    first = next(place for place, step in enumerate(steps) if step.do not in ("store", "open"))
+    places = dict(zip((first, len(steps) // 3, len(steps) * 2 // 3), NUMBERS_USED_UP, strict=True))
+    varied = list[Step]()
+    for place, step in enumerate(steps):
+        if place in places:
+            varied.append(Step("call", "hand", "burn", {"upto": places[place]}, f"{step.name}.aged"))
         varied.append(dataclasses.replace(step, tags=()))
     return varied

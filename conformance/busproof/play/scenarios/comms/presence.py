@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+from operator import itemgetter
+
 from busproof.bus.base import DoorError
-from busproof.play.scenarios.common import definite, said
+from busproof.bus.session import Session
+from busproof.play.scenarios.common import definite, raced, said
 from busproof.play.scenarios.comms.common import claim, complete, database, fail, scenario, send
 from busproof.play.suite import Ctx
 
@@ -110,11 +114,33 @@ def counters(ctx: Ctx) -> None:
     errors = ([0, 0, 0, 1, 1, 3, 3, 3], [0, 0, 0, 0, 0, 1, 1, 1])
     good = [step[1] for step in steps] in processed and [step[2] for step in steps] in errors
     ctx.expect("comms.presence.13", good, why)
+    _at_once(ctx, a)
     off = [pair for pair in stored_pending if pair[0] != pair[1]]
     if ctx.has("sqlite"):
         ctx.expect(
             "comms.presence.10", not off, f"messages_pending against the rows that are pending: {stored_pending}"
         )
+
+
+def _at_once(ctx: Ctx, a: Session) -> None:
+    """Three processes of an agent complete a message each, one fails, and two messages come: each is counted."""
+    pool = [ctx.agent("b") for _ in range(4)]
+    names = [send(a, "b") for _ in pool]
+    for session, name in zip(pool, names, strict=True):
+        claim(session, name)
+    counted = itemgetter("messages_pending", "messages_processed", "error_count")
+    before = counted(a.call("get_agent_health", agent_id="b"))
+    raced(
+        ctx,
+        *(partial(complete, session, name) for session, name in zip(pool[1:], names[1:], strict=True)),
+        partial(complete, pool[0], names[0], "it broke"),
+        *(lambda sender=sender: {"message_id": send(sender, "b")} for sender in (a, ctx.agent("c"))),
+    )
+    after = counted(a.call("get_agent_health", agent_id="b"))
+    more = tuple(now - then for now, then in zip(after, before, strict=True))
+    why = f"three completions, a failure and two sends at once changed pending, processed and errors by {more}"
+    ctx.expect("comms.presence.13", more[1] in (3, 4) and more[2] in (0, 1), why)
+    ctx.expect("comms.presence.08", more[0] == 2, why)
 
 
 @scenario("presence.never_seen")
