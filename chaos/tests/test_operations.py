@@ -106,13 +106,14 @@ def test_a_session_begins_and_ends_as_operations(system: str) -> None:
 
 def test_every_operation_is_applicable_to_a_bus(harmless: Callable[[str], str]) -> None:
     """An operation that no bus plays is useless: those for buses with other promises have such a bus."""
+    mapped = Path(__file__).parents[2] / "conformance" / "examples" / "mapped_cli" / "bus.toml"  # acks one by one
     others = {
-        "comms": harmless("comms_sends_once"),
-        "mailbox": f"exec:{shlex.quote(sys.executable)} -m refbus.mailbox consumes",
+        "comms": [harmless("comms_sends_once")],
+        "mailbox": [f"exec:{shlex.quote(sys.executable)} -m refbus.mailbox consumes", f"toml:{mapped}"],
     }
     for system, subject in SUBJECTS.items():
         played = set()
-        for bus in filter(None, (reference(system), others.get(system))):
+        for bus in (reference(system), *others.get(system, ())):
             with contextlib.closing(Fleet([bus], system=system)) as fleet:
                 played |= {op.name for op in subject.repertoire.operations if applicable(op, fleet.hello)}
         assert {op.name for op in subject.repertoire.operations} == played

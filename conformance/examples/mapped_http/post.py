@@ -54,6 +54,9 @@ class Handler(BaseHTTPRequestHandler):
         except (KeyError, ValueError) as error:
             reply = {"error": f"{error} is missing or wrong"}
             self.send_response(400)
+        except sqlite3.Error as error:
+            reply = {"error": f"{error}"}
+            self.send_response(500)
         self.end_headers()
         self.wfile.write(json.dumps(reply).encode())
 
