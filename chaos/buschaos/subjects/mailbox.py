@@ -150,7 +150,7 @@ OPERATIONS = (
     Operation("receive", "cursor", "receive", lambda _: {"agent_id": "bob"}, lacks=("consumes",), shows=("messages",)),
     Operation("receive, once", "cursor", "receive", lambda _: {"agent_id": "bob"}, ("consumes",), is_once=True),
     Operation("ack", "cursor", "ack", lambda p: _acked(p, "id 0", "id 2"), ("ack", "ack_many")),
-    Operation("ack of one", "cursor", "ack", lambda p: _acked(p, "id 0"), ("ack",), lacks=("ack_many",)),
+    Operation("ack", "cursor", "ack", lambda p: _acked(p, "id 0"), ("ack",), lacks=("ack_many",)),
     Operation("claim", "lease", "claim", lambda _: _free("bob"), ("lease",), says=("granted",), is_once=True),
     Operation(
         "renew", "lease", "renew", lambda p: {**_held(p), "ttl_ms": HELD_MS}, ("lease", "renew"), says=("granted",)
@@ -183,7 +183,7 @@ PEERS = (
         "a send by another",
         "send",
         lambda _: {"agent_id": "carol", "to": "bob", "body": "peer"},
-        ("send", "send without a key", "ack", "ack of one"),
+        ("send", "send without a key", "ack"),
     ),
     PeerCall("a send of the same message", "send", lambda _: _letter("new", key="new"), ("send",), needs=("key",)),
     PeerCall(
@@ -197,7 +197,7 @@ PEERS = (
         "an ack of another message",
         "ack",
         lambda p: _acked(p, "id 3"),
-        ("ack", "ack of one", "send", "send without a key"),
+        ("ack", "send", "send without a key"),
         needs=("ack",),
     ),
     PeerCall("a claim of the same name", "claim", lambda _: _free("carol"), ("claim",), needs=("lease",)),
