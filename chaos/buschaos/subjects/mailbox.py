@@ -273,7 +273,8 @@ class MailboxMemory(Memory):
         """An ack is of a share of what was shown last; done is of a job in hand, or of the last one again."""
         params = dict(call.params)
         if call.method == "ack":
-            params["ids"] = self._shown[: max(1, round(params.pop("share") * len(self._shown)))] or ["nothing"]
+            params["ids"] = self._shown[: max(1, round(params.pop("share") * len(self._shown)))]
+            return params if self._shown else None  # what an ack of nothing is answered, no bus has promised
         elif call.method == "done":
             self._settled = self._jobs.pop() if self._jobs else self._settled
             return self._settled or None

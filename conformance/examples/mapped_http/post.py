@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 lock = threading.Lock()
 db = sqlite3.connect(sys.argv[2], timeout=10, isolation_level=None, check_same_thread=False)
 db.execute("PRAGMA synchronous = FULL")
+db.execute("PRAGMA user_version = 1")  # SQLite may have opened a file for reading alone: better to end here
 db.execute("CREATE TABLE IF NOT EXISTS messages (id INTEGER PRIMARY KEY AUTOINCREMENT, sender TEXT, recipient TEXT, body TEXT)")
 db.execute("CREATE TABLE IF NOT EXISTS jobs (id INTEGER PRIMARY KEY AUTOINCREMENT, queue TEXT, text TEXT, takes INT DEFAULT 0,"
            " free_at REAL DEFAULT 0)")
