@@ -15,7 +15,6 @@ TOOLS = {
 db = sqlite3.connect(os.environ["DESK_FILE"], timeout=10, isolation_level=None)
 db.execute("PRAGMA journal_mode = WAL")
 db.execute("PRAGMA synchronous = FULL")
-db.execute("PRAGMA user_version = 1")  # SQLite may have opened a file for reading alone: better to end here
 db.execute("CREATE TABLE IF NOT EXISTS agents (id INTEGER PRIMARY KEY, nickname TEXT, secret TEXT UNIQUE)")
 db.execute("CREATE TABLE IF NOT EXISTS messages (id INTEGER PRIMARY KEY AUTOINCREMENT, sender INT, recipient INT,"
            " content TEXT, is_read INT DEFAULT 0, is_confirmed INT DEFAULT 0)")
