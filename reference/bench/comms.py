@@ -2,7 +2,6 @@
 
     python reference/bench/comms.py latency [--messages 500] [--waiting 0] [--idle-s 10]
     python reference/bench/comms.py agents  [--agents 20] [--messages 1000] [--history FILE]
-    python reference/bench/comms.py race    [--processes 16] [--messages 10000] [--kill-every-ms 50]
 
 Exits with 1 if something was lost, doubled or stuck. Speed only says met or NOT MET: it depends on the machine, too.
 The token bucket (100 messages and 10 a second for each agent) is lifted by the options of the bus.
@@ -17,7 +16,6 @@ from pathlib import Path
 import benches
 import comms_agents
 import comms_latency
-import comms_race
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -33,11 +31,6 @@ def _parser() -> argparse.ArgumentParser:
     agents.add_argument("--messages", type=int, default=1000, help="that each agent sends")
     agents.add_argument("--history", type=Path, help="record every call and judge the history; slower")
     agents.set_defaults(run=comms_agents.run)
-    race = commands.add_parser("race", help="processes of one agent that claim the same messages")
-    race.add_argument("--processes", type=int, default=16)
-    race.add_argument("--messages", type=int, default=10_000)
-    race.add_argument("--kill-every-ms", type=float, help="kill one of them so often, and start another")
-    race.set_defaults(run=comms_race.run)
     return parser
 
 

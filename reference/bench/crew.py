@@ -1,7 +1,6 @@
 """Processes of a bench: started warm, watched for progress, never left behind.
 
 A fork server that has imported all that they need starts a process in some 10 ms, and from a parent without threads.
-A process that is killed every 50 ms must be replaced faster than that, and a spawned interpreter takes longer.
 """
 
 from __future__ import annotations
@@ -39,7 +38,6 @@ class Crew:
 
     def __init__(self) -> None:
         self.processes: list[Any] = []
-        self.killed: list[Any] = []
         self.died: list[int] = []  # exit codes of those that failed by themselves
 
     def start(self, target: Callable[..., None], *args: Any) -> None:
@@ -47,14 +45,6 @@ class Crew:
         process = context.Process(target=target, args=args, daemon=True)
         process.start()
         self.processes.append(process)
-
-    def kill(self, place: int) -> None:
-        """SIGKILL; the fork server takes note of its end."""
-        process = self.processes.pop(place)
-        if process.exitcode:  # it was gone already
-            self.died.append(process.exitcode)
-        process.kill()
-        self.killed = [*filter(_is_there, self.killed), process]
 
     def check(self) -> None:
         """Raise where one has ended in an error."""
@@ -71,14 +61,6 @@ class Crew:
         self.check()
 
 
-def _is_there(process: Any) -> bool:
-    """Has it not ended yet? An ended one's handle is closed: ten thousand kills would use up all descriptors."""
-    if process.exitcode is None:
-        return True
-    process.close()
-    return False
-
-
 @contextlib.contextmanager
 def crew() -> Iterator[Crew]:
     """None of them outlives the block."""
@@ -89,7 +71,7 @@ def crew() -> Iterator[Crew]:
         for process in members.processes:
             if process.exitcode is None:
                 process.kill()
-        for process in members.processes + members.killed:
+        for process in members.processes:
             process.join(JOIN_LIMIT_S)
 
 

@@ -3,7 +3,6 @@
     python reference/bench/timeline.py workers [--workers 1 3 10] [--timelines 1 100 10000] [--requests 600]
     python reference/bench/timeline.py latency [--messages 500]
     python reference/bench/timeline.py growth  [--stored 1000000]
-    python reference/bench/timeline.py kills   [--invokes 10000] [--kill-every-ms 100]
 
 Exits with 1 if something was lost or stuck. Speed only says met or NOT MET: it depends on the machine, too.
 """
@@ -15,7 +14,6 @@ import sys
 
 import benches
 import timeline_growth
-import timeline_kills
 import timeline_latency
 import timeline_workers
 
@@ -32,11 +30,7 @@ def _parser() -> argparse.ArgumentParser:
     latency = commands.add_parser("latency", help="from send in one process to fetch in another")
     latency.add_argument("--messages", type=int, default=500)
     latency.set_defaults(run=timeline_latency.run)
-    kills = commands.add_parser("kills", help="submissions while agents and services are killed all the time")
-    kills.add_argument("--invokes", type=int, default=10_000)
-    kills.add_argument("--kill-every-ms", type=float, default=100)
-    kills.set_defaults(run=timeline_kills.run)
-    for command in (workers, latency, kills):
+    for command in (workers, latency):
         command.add_argument("--backends", nargs="+", choices=("sqlite", "nats"), default=["sqlite", "nats"])
     growth = commands.add_parser("growth", help="what a request costs behind a long record")
     growth.add_argument("--stored", type=int, default=1_000_000)

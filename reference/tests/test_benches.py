@@ -24,8 +24,6 @@ _ENVIRONMENT = {**os.environ, "PYTHONFAULTHANDLER": "1"}
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["comms", "race", "--processes", "4", "--messages", "200"],
-        ["comms", "race", "--processes", "4", "--messages", "200", "--kill-every-ms", "50"],
         ["comms", "agents", "--agents", "4", "--messages", "50", "--history", "history.jsonl"],
         ["comms", "latency", "--messages", "20", "--idle-s", "0.1", "--waiting", "1"],
         ["relay", "latency", "--messages", "3"],
@@ -34,7 +32,6 @@ _ENVIRONMENT = {**os.environ, "PYTHONFAULTHANDLER": "1"}
         ["relay", "writers", "--writers", "3", "--messages", "20", "--engine", "python"],
         ["timeline", "workers", "--workers", "2", "--timelines", "3", "--requests", "20"],
         ["timeline", "latency", "--messages", "20"],
-        ["timeline", "kills", "--backends", "sqlite", "--invokes", "24", "--kill-every-ms", "500"],
         ["timeline", "growth", "--stored", "2500", "--rounds", "2"],
         ["topics", "load", "--sessions", "3", "--topics", "2", "--messages", "120", "--history", "history.jsonl"],
     ],

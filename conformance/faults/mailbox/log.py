@@ -104,6 +104,19 @@ def threads_are_dropped():
     patch(module, _shown=_changed(thread=lambda row: None))
 
 
+@fault("mailbox.log.05", author="trial 28")
+def the_base_comes_before_the_key():
+    """A send again with its key and its base is refused: its own first time has used the base."""
+    rewrite(
+        MailboxBus.send,
+        "            if (sent := self._sent_before(tx, draft)) is not None:\n                return sent\n",
+        "",
+        "            readers = self._readers(tx, draft)\n",
+        "            if (sent := self._sent_before(tx, draft)) is not None:\n                return sent\n"
+        "            readers = self._readers(tx, draft)\n",
+    )
+
+
 @fault("mailbox.log.12")
 def an_old_base_will_do():
     """A second send on one base is accepted."""

@@ -116,6 +116,8 @@ class MailboxModel(Model):
         full = [name for name in readers if self.is_full(name)]
         is_long = len(body) > self.limits.get("body_chars_max", len(body))
         is_stale = base is not None and self.is_stale(base, to)
+        if first is not None and first.content == content and plain(self.base_of(first)) == base is not None:
+            return self.repeated(first, message)  # the same call again: its base is stale by its own first time
         if sum((first is not None, bool(full), is_long, is_stale)) > 1 or (first is not None and base is not None):
             raise DoesNotApply("more than one thing is special about it")
         if full and to is None:
@@ -184,6 +186,11 @@ class MailboxModel(Model):
         if used is not None and self.messages[used].content["to"] != to:
             raise DoesNotApply("a base that was used for another inbox")
         return used is not None
+
+    def base_of(self, message: Message) -> Any:
+        """The base that it was sent on, or None."""
+        used = (base for base, _, sent in self.bases if sent is not None and self.messages[sent] is message)
+        return next(used, None)
 
     def accepted(self, message: Message, readers: list[str], base: Any) -> dict[str, Any]:
         """It is in all inboxes that it goes to."""

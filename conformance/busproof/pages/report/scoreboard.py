@@ -60,17 +60,22 @@ def of_field() -> str:
         "|---|---|---|---|---|---|",
     ]
     for folder in sorted(path.parent for path in FIELD.glob("*/expected.toml")):
-        expected = tomllib.loads((folder / "expected.toml").read_text(encoding="utf-8"))
+        title, door, expected = of_bus(folder)
         page = "README.md" if (folder / "README.md").exists() else "bus.toml"
-        title, way = re.sub("==|(?<=.)@", " ", expected["package"].split()[1]), "adapter"
-        if "adapter" not in expected:
-            form = load_form(folder / "bus.toml")
-            title, way = form.name, _door(form.door)
         name = f"[{_cell(title)}](../conformance/examples/field/{folder.name}/{page})"
         broken = [" ".join(f"`{row.removeprefix('mailbox.')}`" for row in expected.get(act, {})) for act in ACTS]
-        cells = [name, expected["language"], way, expected["verdict"], *broken]
+        cells = [name, expected["language"], door, expected["verdict"], *broken]
         lines += [f"| {' | '.join(cells)} |"]
     return "\n".join(lines) + "\n"
+
+
+def of_bus(folder: Path) -> tuple[str, str, dict[str, Any]]:
+    """A public bus: its name and version, its door, and what is expected of it."""
+    expected = tomllib.loads((folder / "expected.toml").read_text(encoding="utf-8"))
+    if "adapter" in expected:
+        return re.sub("==|(?<=.)@", " ", expected["package"].split()[1]), "adapter", expected
+    form = load_form(folder / "bus.toml")
+    return form.name, _door(form.door), expected
 
 
 def _door(door: Door) -> str:
@@ -102,7 +107,7 @@ def _index(judged: list[tuple[Report, str, str]]) -> str:
             "",
             f"## {system}",
             "",
-            f"| bus | language | | {' | '.join(nouns)} |",
+            f"| bus | language | verdict | {' | '.join(nouns)} |",
             "|---|---|---|" + "---|" * len(nouns),
         ]
         for report, verdict, link in of_system:

@@ -159,6 +159,8 @@ class MailboxGenerator(Drawing):
             content["body"] = self._tag("key, other content", self._body())
         else:
             self._tag("key again")
+            if (base := self.model.base_of(message)) is not None and self.r.random() < 0.5:
+                content["base"] = base
         return self._step(at, "send", agent_id=agent, key=message.key, **content)
 
     def _body(self) -> str:
