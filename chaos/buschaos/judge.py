@@ -12,6 +12,7 @@ from buschaos import reading
 from buschaos.inspector import Inspector
 from buschaos.state import Evidence, Problem
 from buschaos.subjects import SUBJECTS
+from busproof.bus.base import Refused
 from busproof.bus.fleet import Fleet
 from busproof.bus.session import Session
 from busproof.contract import HelloReply
@@ -56,6 +57,10 @@ def read_to_the_end(
                     subject.read_all(reader, events)
                 except reading.Endless as error:
                     endless.append(Problem(error.noun, f"{agent}: {error}"))
+                except Refused as error:
+                    if error.code in subject.expected:
+                        raise
+                    endless.append(Problem("log", f"{agent}: nobody can read what waits: {error}"))
         if subject.catch_up:
             auditor.call(subject.catch_up)
         elif exports and subject.export is not None:

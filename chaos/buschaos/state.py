@@ -56,7 +56,7 @@ class Evidence:
     facts: dict[str, Any]
     promises: list[Promise] = field(default_factory=list)
     exported: bool = False  # export_to_jsonl answered, and nothing was published since
-    endless: list[Problem] = field(default_factory=list)  # the readings that would not have ended
+    endless: list[Problem] = field(default_factory=list)  # the last readings that had no end, or were refused
 
     def __post_init__(self) -> None:
         if isinstance(self.dump, Shown):

@@ -323,7 +323,8 @@ class _Player:
                 self._call_and_die(session, call, call.death)
         except Refused as error:
             self.tally.refusals[error.code] += 1
-            if error.code not in self._expected:
+            is_struck = call.death is not None and not error.definite  # the program behind a door may die before it
+            if error.code not in self._expected and not is_struck:
                 self.tally.strange.append(f"{call.method} of {self._plan.name} was in order and refused: {error}")
             if error.code == CONTRACTS[self._job.system].busy or not error.definite:
                 self._remember(call)

@@ -18,7 +18,7 @@ from buschaos.subjects import SUBJECTS
 from busproof.bus.base import Refused
 from busproof.bus.doors import open_door
 from busproof.bus.fleet import Fleet, reference
-from busproof.contract import CONTRACTS
+from busproof.contract import CONTRACTS, HelloReply
 from busproof.contract.history import read
 
 OF_THE_KIT = {"hello", "clock.set"}
@@ -102,6 +102,17 @@ def test_a_session_begins_and_ends_as_operations(system: str) -> None:
     """Nothing else writes a lock or folds a log. Only a server that ends with its client has no such operations."""
     if system != "topics":
         assert {"open", "close"} <= {operation.method for operation in SUBJECTS[system].repertoire.operations}
+
+
+@pytest.mark.parametrize(("features", "count"), [(["ack"], 1), (["ack", "ack_many"], 2)])
+def test_an_ack_is_of_several_messages_where_the_bus_promises_that_it_is_one_call(
+    features: list[str], count: int
+) -> None:
+    """Of a bus that acks one message after another, a death would leave half an ack, which breaks no promise."""
+    said = {"protocol": "1", "name": "a", "version": "1", "language": "any", "systems": ["mailbox"]}
+    hello = HelloReply.model_validate({**said, "nouns": ["log", "cursor"], "features": features})
+    acks = [op for op in SUBJECTS["mailbox"].repertoire.operations if op.name == "ack" and applicable(op, hello)]
+    assert [len(ack.params({"id 0": "a", "id 2": "b"})["ids"]) for ack in acks] == [count]
 
 
 def test_every_operation_is_applicable_to_a_bus(harmless: Callable[[str], str]) -> None:

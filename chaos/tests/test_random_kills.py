@@ -13,7 +13,10 @@ import pytest
 
 from buschaos import report
 from buschaos.nemeses import syscalls
+from buschaos.plan import AgentPlan, Call, Death
 from buschaos.run import Run, Settings, run
+from buschaos.workload import Job, _Player
+from busproof.bus.base import Refused
 from busproof.bus.fleet import reference
 from busproof.contract.history import read
 from busproof.run.result import RowResult
@@ -124,3 +127,22 @@ def test_the_reference_survives_a_thousand_kills(tmp_path: Path) -> None:
     assert [problem.why for problem, _ in result.acts[0].problems] == []
     assert row.outcome == "pass", row.why
     assert result.acts[0].counts["kills"] == 1000
+
+
+@pytest.mark.parametrize(("death", "definite"), [(True, False), (True, True), (False, False)])
+def test_a_call_that_the_kit_ended_is_not_blamed_for_saying_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, death: bool, definite: bool
+) -> None:
+    """A signal to a group may end the bus before its adapter, which then has time for an answer."""
+
+    def refuse(*_: object) -> None:
+        raise Refused("NO_ANSWER", "the bus was ended by signal 2", definite=definite)
+
+    call = Call("receive", {}, Death("moment", 0.5, "SIGINT") if death else None)
+    plan = AgentPlan("reader", "reader", ((call,),))
+    job = Job(("exec:a",), "mailbox", tmp_path, tmp_path, "test", False, None, ((0, plan),), 1, {})
+    for name in ("_call_and_die", "_call_counted", "_begin"):
+        monkeypatch.setattr(_Player, name, refuse if name != "_begin" else lambda _: object())
+    player = _Player(job, 0, plan, None)  # type: ignore[arg-type]
+    player.play(0, 0)
+    assert bool(player.tally.strange) is not (death and not definite)

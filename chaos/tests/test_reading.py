@@ -76,6 +76,18 @@ def test_a_reading_that_cannot_end_is_a_problem(
     assert "cannot end" in problem.why
 
 
+def test_a_store_that_nobody_can_read_is_a_problem(tmp_path: Path) -> None:
+    """The bus refuses each receive, as one does whose file was torn by a kill."""
+
+    def mailbox(session: Session) -> None:
+        session.call("receive")
+        (tmp_path / "store" / "change-1.json").write_text("{", encoding="utf-8")
+
+    adapter = Path(__file__).parents[2] / "conformance" / "examples" / "minimal_node_mailbox" / "adapter.mjs"
+    (problem,) = read_it(f"exec:node {adapter}", tmp_path, mailbox).endless
+    assert problem.why.startswith("bob: nobody can read what waits: ")
+
+
 @pytest.mark.parametrize("fill", [comms, worker])
 def test_a_large_store_says_the_same_by_its_tables(tmp_path: Path, fill: Fill, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line has room for 64 MiB: of a larger database nobody asks the bus."""

@@ -170,6 +170,12 @@ receive = { args = ["inbox"], message = { id = "id", body = "body" } }
         ("sys.exit('who are you?')", "REFUSED", True),
         ("sys.exit('lost the lock after writing')", "BUSY", False),
         ("raise ValueError", "INTERNAL", False),
+        ("raise ValueError('long' * 500)", "INTERNAL", False),
+        ("sys.exit('index.js:1\\nError: no\\n    at main\\n\\nNode.js v22.1.0')", "INTERNAL", False),
+        ("sys.exit(\"thread 'main' panicked at main.rs:2:5:\\nno\")", "INTERNAL", False),
+        ('sys.exit("bus.rb:2:in `write\': no (Errno::EIO)")', "INTERNAL", False),
+        ("sys.exit('the disk is full: ' + 'long' * 500)", "DISK_FULL", True),
+        ("raise OSError(28, 'No space left on device')", "DISK_FULL", False),
         ("os.kill(os.getpid(), 9)", "NO_ANSWER", False),
         ("time.sleep(60)", "NO_ANSWER", False),
         ('print(\'{"note": "fine"}\')', "NO_ANSWER", False),
@@ -339,6 +345,28 @@ def test_agents_share_one_server_and_call_it_at_once(how: str, at_once: bool, tm
     answered_apart_s = max(end for _, end in spans) - min(end for _, end in spans)
     assert not at_once or answered_apart_s < 1.9, "two of them waited for others"
     assert fleet.end() == []
+
+
+def test_a_server_that_was_killed_with_the_process_that_started_it_is_no_silence(tmp_path: Path) -> None:
+    """A kill of another process ended it: the bus is not to blame, and nobody knows whether the call happened."""
+    dies = """
+import http.server, os, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        os.kill(os.getppid(), 9)
+        os._exit(1)
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+    toml = """
+door = { http = "http://127.0.0.1:$port", server = ["PYTHON", "$here/dies.py", "$port"] }
+send = { call = "POST /send", args = { body = "$body" } }
+receive = { call = "GET /inbox", message = { id = "id", body = "body" } }
+"""
+    fleet = bus(tmp_path, toml, dies=dies)
+    with pytest.raises(Refused) as refused:
+        ask(fleet.join(), "send", "ann", to="bob", body="one")
+    assert (refused.value.code, refused.value.definite) == ("UNREACHABLE", False)
+    fleet.end()
 
 
 def test_tools_of_a_server_over_streamable_http(tmp_path: Path) -> None:

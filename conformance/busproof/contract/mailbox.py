@@ -13,6 +13,7 @@ from busproof.contract.common import SESSION_METHODS, Contract, Done, Params, Re
 MAILBOX_FEATURES = {
     "limit": "receive answers no more messages than `limit` asks for; without this, as many as it likes",
     "ack": "a message comes again at each receive until it is acked, and not after (with `consumes`: see `unacked`)",
+    "ack_many": "an ack of several messages is done as a whole; without this, one after another",
     "consumes": "receive shows a message once: to read is to take",
     "unacked": "a second view: the messages that are not acked, whatever receive has shown",
     "cumulative_ack": "the ack of a message acks every earlier one of that agent, too",

@@ -26,9 +26,18 @@ def main():
     args = parser.parse_args()
     with open(args.file, "a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        whole = [line for line in file.read().split("\n") if line]
-        return globals()[args.verb](args, [json.loads(line) for line in whole], lambda **row: write(file, row))
+        return globals()[args.verb](args, read(file), lambda **row: write(file, row))
+
+
+def read(file):
+    """The rows. A line without its end or with a hole was never answered: its writer died, or the disk was full, or the power went."""
+    file.seek(0)
+    *lines, torn = file.read().split("\n")
+    if lines and "\0" in lines[-1]:
+        torn = lines.pop()
+    if torn:
+        file.truncate(len("".join(f"{line}\n" for line in lines)))
+    return [json.loads(line) for line in lines]
 
 
 def write(file, row):

@@ -4,19 +4,22 @@
     POST /jobs/QUEUE {text}, /jobs/QUEUE/take {worker, seconds}     DELETE /jobs/QUEUE/ID?take=N
 """
 
-import json, sqlite3, sys, threading, time
+import contextlib, json, sqlite3, sys, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
-lock = threading.Lock()
-db = sqlite3.connect(sys.argv[2], timeout=10, isolation_level=None, check_same_thread=False)
-db.execute("PRAGMA synchronous = FULL")
-db.execute("CREATE TABLE IF NOT EXISTS messages (id INTEGER PRIMARY KEY AUTOINCREMENT, sender TEXT, recipient TEXT, body TEXT)")
-db.execute("CREATE TABLE IF NOT EXISTS jobs (id INTEGER PRIMARY KEY AUTOINCREMENT, queue TEXT, text TEXT, takes INT DEFAULT 0,"
-           " free_at REAL DEFAULT 0)")
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS messages (id INTEGER PRIMARY KEY AUTOINCREMENT, sender TEXT, recipient TEXT, body TEXT);
+CREATE TABLE IF NOT EXISTS jobs (id INTEGER PRIMARY KEY AUTOINCREMENT, queue TEXT, text TEXT, takes INT DEFAULT 0, free_at REAL DEFAULT 0);
+"""
 
 
-def answer(method, path, query, given):
+def connected():
+    # For each request anew: a file that SQLite could open for reading alone, once, is no reason to stay so.
+    return contextlib.closing(sqlite3.connect(sys.argv[2], timeout=10, isolation_level=None))
+
+
+def answer(db, method, path, query, given):
     match method, *path:
         case "GET", "health":
             return {}
@@ -48,12 +51,15 @@ class Handler(BaseHTTPRequestHandler):
         given = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
         query = {name: values[0] for name, values in parse_qs(place.query).items()}
         try:
-            with lock:
-                reply = answer(self.command, [unquote(part) for part in place.path.split("/")[1:]], query, given)
+            with connected() as db:
+                reply = answer(db, self.command, [unquote(part) for part in place.path.split("/")[1:]], query, given)
             self.send_response(404 if reply is None else 200)
         except (KeyError, ValueError) as error:
             reply = {"error": f"{error} is missing or wrong"}
             self.send_response(400)
+        except sqlite3.Error as error:
+            reply = {"error": f"{error}"}
+            self.send_response(500)
         self.end_headers()
         self.wfile.write(json.dumps(reply).encode())
 
@@ -63,4 +69,6 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
+with connected() as db:
+    db.executescript(SCHEMA)
 ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()

@@ -12,6 +12,7 @@ my $json = JSON::PP->new->utf8->canonical->allow_nonref;
 my ($file, $read_upto, @messages, %by_id, %cursor, %claim, %beat);
 
 sub refused { my ($code, $message) = @_; die { code => $code, message => $message } }
+sub failed { refused($!{ENOSPC} || $!{EDQUOT} ? "DISK_FULL" : "IO_ERROR", "$!") }
 sub now_ms { return int(Time::HiRes::time() * 1000) }
 sub bool { return $_[0] ? JSON::PP::true : JSON::PP::false }
 
@@ -23,28 +24,40 @@ my %apply = (
     beat    => sub { my ($r) = @_; $beat{ $r->{agent_id} } = $r },
 );
 
-# Read on from where this session was. A last line without its end was never acknowledged: its writer died.
+# Read on from where this session was. A last line without its end, or with a hole that a power cut left, was never acknowledged.
 sub catch_up {
-    seek $file, $read_upto, SEEK_SET;
-    while (my $line = <$file>) {
-        if ($line !~ /\n\z/) { truncate $file, $read_upto; last }
+    my ($text, $more) = ("", 1);
+    sysseek $file, $read_upto, SEEK_SET;
+    $more = sysread($file, $text, 1 << 16, length $text) // failed() while $more;
+    my @lines = split /(?<=\n)/, $text;
+    while (defined(my $line = shift @lines)) {
+        my $event = $line =~ /\n\z/ && eval { $json->decode($line) };
+        die { code => "CORRUPT", message => "a line is no JSON", definite => 0 } if !$event && @lines;
+        return truncate($file, $read_upto) || failed() if !$event;
         $read_upto += length $line;
-        my ($kind, $row) = @{ $json->decode($line) };
-        $apply{$kind}->($row);
+        $apply{ $event->[0] }->($event->[1]);
     }
 }
 
+# Nothing is buffered: a line that was refused would be written with the next one.
 sub append {
     my ($kind, $row) = @_;
-    my $line = $json->encode([$kind, $row]) . "\n";
-    seek $file, $read_upto, SEEK_SET;
-    print {$file} $line;
-    $file->flush && $file->sync or refused("IO_ERROR", "$!");
+    my ($line, $at) = ($json->encode([$kind, $row]) . "\n", 0);
+    $at += syswrite($file, $line, length($line) - $at, $at) // failed() while $at < length $line;
+    $file->sync or die { code => "IO_ERROR", message => "stored, but perhaps not on the disk: $!", definite => 0 };
     $read_upto += length $line;
     return $apply{$kind}->($row);
 }
 
-sub alone { my ($do) = @_; flock $file, LOCK_EX; my $result = eval { catch_up(); $do->() }; my $no = $@; flock $file, LOCK_UN; die $no if $no; return $result }
+sub alone {
+    my ($do) = @_;
+    flock $file, LOCK_EX or failed();
+    my $result = eval { catch_up(); $do->() };
+    my $no = $@;
+    flock $file, LOCK_UN;
+    die $no if $no;
+    return $result;
+}
 
 sub publish {
     my ($p) = @_;
@@ -65,7 +78,7 @@ sub publish {
 }
 
 sub uuid4 {
-    open my $source, "<:raw", "/dev/urandom" or refused("IO_ERROR", "$!");
+    open my $source, "<:raw", "/dev/urandom" or failed();
     read $source, my $bytes, 16;
     vec($bytes, 6, 8) = 0x40 | vec($bytes, 6, 8) & 0x0f;
     vec($bytes, 8, 8) = 0x80 | vec($bytes, 8, 8) & 0x3f;
@@ -85,7 +98,7 @@ my %methods = (
         my ($p) = @_;
         @messages = ();
         %$_ = () for \%by_id, \%cursor, \%claim, \%beat;
-        open $file, "+>>:raw", "$p->{store}/bus.jsonl" or refused("IO_ERROR", "$!");
+        open $file, "+>>:raw", "$p->{store}/bus.jsonl" or failed();
         $read_upto = 0;
         return {};
     },

@@ -34,8 +34,9 @@ BODY_CHARS_MAX, RECEIVE_MAX, WAIT_MS_MAX, TTL_MS_MAX = 1_000_000, 10_000, 60_000
 
 NOUNS = ("log", "cursor", "lease", "jobs")
 FEATURES = (
-    *("ack", "unacked", "page", "arrival", "number", "sender", "key", "broadcast", "self_delivery", "threads"),
-    *("compare_and_append", "wait", "renew", "fencing", "redelivery", "fifo", "attempts", "back", "dead_letter"),
+    *("ack", "ack_many", "unacked", "page", "arrival", "number", "sender", "key", "broadcast", "self_delivery"),
+    *("threads", "compare_and_append", "wait", "renew", "fencing", "redelivery", "fifo", "attempts", "back"),
+    "dead_letter",
 )
 OTHER_FEATURES = ("consumes", "cumulative_ack", "late_readers", "priority")
 USUAL_LIMITS = {

@@ -16,6 +16,8 @@ from busproof.bus.toml.agent import Agent, Place
 from busproof.bus.toml.form import OF_METHOD, Form, Way, declared, load
 from busproof.bus.toml.memory import refused
 
+WORDS_MAX = 600  # of a refusal that are passed on
+
 
 class Adapter:
     """One process of the kit's: agents of one store at a time."""
@@ -85,7 +87,7 @@ def reply_to(adapter: Adapter, line: str) -> dict[str, Any]:
         outcome: dict[str, Any] = {"result": adapter.answer(method, params)}
     except Refused as error:
         data = {"code": error.code, "definite": error.definite}
-        outcome = {"error": {"code": error.rpc, "message": error.message, "data": data}}
+        outcome = {"error": {"code": error.rpc, "message": _short(error.message), "data": data}}
     except DoorError as error:
         data = {"code": "NO_ANSWER", "definite": False}
         outcome = {"error": {"code": -32000, "message": str(error), "data": data}}
@@ -94,6 +96,11 @@ def reply_to(adapter: Adapter, line: str) -> dict[str, Any]:
         data = {"code": "ADAPTER", "definite": False}
         outcome = {"error": {"code": -32000, "message": f"a fault of busproof's adapter: {error!r}", "data": data}}
     return {"jsonrpc": "2.0", "id": request.get("id"), **outcome}
+
+
+def _short(words: str) -> str:
+    """What a program says may be long; all of it has been read for what it means."""
+    return words if len(words) <= WORDS_MAX else f"{words[: WORDS_MAX // 3]} … {words[-WORDS_MAX // 3 * 2 :]}"
 
 
 def main() -> int:

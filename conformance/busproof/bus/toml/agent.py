@@ -83,7 +83,7 @@ class Place:
         try:
             made["answer"] = answer = self._sent(step, values, tool)
             if step.refused and search(step.refused, answer):
-                raise Refused("REFUSED", template.as_text(answer)[:600], definite=True)
+                raise Refused("REFUSED", template.as_text(answer), definite=True)
         except UnicodeError as error:  # half a character, which is no text outside JSON
             raise Refused("INVALID_ARGUMENT", str(error), definite=True) from error
         except Refused as error:
@@ -91,6 +91,8 @@ class Place:
             raise self._meant(error) from error
         except Lost as error:
             made["lost"] = str(error)
+            if self.guest is not None and self.guest.is_gone():
+                raise Refused("UNREACHABLE", f"its server was killed: {error}", definite=False) from error
             raise
         return answer
 
@@ -106,11 +108,12 @@ class Place:
         return cli.call(argv, step, values, self.environment(values), str(self.home))
 
     def _meant(self, error: Refused) -> Refused:
-        usual = USUAL if error.code == "REFUSED" else ()
-        known = next(
-            (failure for failure in (*self.form.errors, *usual) if re.search(failure.match, error.message)), None
-        )
-        return error if known is None else Refused(known.code, error.message, definite=known.definite)
+        """By the patterns of the file first; a usual one names what a crash has met, which promises no more for it."""
+        for failure in (*self.form.errors, *USUAL):
+            if re.search(failure.match, error.message):
+                definite = failure.definite and (error.definite or failure not in USUAL)
+                return Refused(failure.code, error.message, definite=definite)
+        return error
 
     def join(self) -> Guest | None:
         """The server that all agents share, started if it is not there."""
@@ -216,7 +219,12 @@ class Agent:
                 return {"job": rows[0] if rows else None}
         params = {**params, "id": id_value(params["id"])}
         params["receipt"] = None if params.get("receipt") is None else id_value(params["receipt"])
-        self._pages(operation, params)
+        try:
+            self._pages(operation, params)
+        except Refused as error:
+            if error.code != "REFUSED" or not error.definite:
+                raise
+            raise Refused("NOT_HELD", error.message, definite=True) from error
         return {}
 
     def _limited(self, rows: list[dict[str, Any]], limit: int) -> list[dict[str, Any]]:

@@ -15,7 +15,11 @@ from busproof.bus.child import kill_family
 from busproof.bus.toml import template
 from busproof.bus.toml.form import Step
 
-CRASHED = re.compile(r"Traceback \(most recent call last\)|^panic: |Unhandled|UnhandledPromiseRejection", re.M)
+CRASHED = re.compile(  # Python, Go, Rust, Node, Java and C#, PHP, Ruby
+    r"Traceback \(most recent call last\)|^panic: |^fatal error: |panicked at |^Node\.js v\d|Unhandled|Uncaught"
+    r"|^Exception in thread |:in [`'].+ \([A-Z]\w+(::\w+)*\)$",
+    re.M,
+)
 
 
 def call(argv: list[str], step: Step, values: Mapping[str, Any], env: Mapping[str, str], cwd: str) -> Any:
@@ -42,7 +46,7 @@ def call(argv: list[str], step: Step, values: Mapping[str, Any], env: Mapping[st
     if process.returncode < 0:
         raise Lost(f"{command[0]} was ended by signal {-process.returncode}: {words[-300:]}")
     if process.returncode:
-        raise refusal(f"{words}{text}".strip()[-600:] or f"exit status {process.returncode}")
+        raise refusal(f"{words}{text}".strip() or f"exit status {process.returncode}")
     return answer(text, step)
 
 

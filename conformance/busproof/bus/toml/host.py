@@ -29,6 +29,7 @@ from busproof.bus.child import GRACE_S, kill_family
 from busproof.bus.toml.mcp import StdioServer
 
 LOOK_S = 0.02
+GONE_S = 1.0
 UNUSED_S = 30.0  # a host that nobody came to ends
 
 
@@ -109,6 +110,13 @@ class Guest:
             except BlockingIOError:
                 return True
         return False
+
+    def is_gone(self) -> bool:
+        """Has the host ended? One that is killed ends within moments of its server."""
+        deadline = time.monotonic() + GONE_S
+        while self.is_there() and time.monotonic() < deadline:
+            time.sleep(LOOK_S)
+        return not self.is_there()
 
     def leave(self) -> None:
         """Go; the last waits until the server has ended."""

@@ -101,9 +101,9 @@ def _exchange(
 
 def _check(status: int, text: str) -> None:
     if status >= 500:
-        raise Refused("INTERNAL", f"{status}: {text[:600]}", definite=False)
+        raise Refused("INTERNAL", f"{status}: {text}", definite=False)
     if status >= 400:
-        raise refusal(f"{status}: {text[:600]}")
+        raise refusal(f"{status}: {text}")
 
 
 def _messages(text: str) -> list[dict[str, Any]]:

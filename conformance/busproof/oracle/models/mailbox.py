@@ -7,6 +7,7 @@ and is left out. Where a bus may choose, what it shows is followed: which job it
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -363,8 +364,8 @@ class MailboxModel(Model):
         lost = {plain(self.messages[entry.message].id): ("mailbox.cursor.06",) for entry in own if entry.was_named}
         return {"messages": Inbox(shown, [(0, f"{number}") for number in range(len(left))], others, lost)}
 
-    def ack(self, agent_id: str, ids: list[str]) -> dict[str, Any]:
-        """These are done, for this agent alone."""
+    def ack(self, agent_id: str, ids: list[str]) -> Generator[None, None, dict[str, Any]]:
+        """These are done, for this agent alone; as a whole, or one after another."""
         self.known(agent_id)
         own = self.inboxes[agent_id]
         entries = [entry for entry in own if plain(self.messages[entry.message].id) in ids]
@@ -380,6 +381,8 @@ class MailboxModel(Model):
             self.row("mailbox.cursor.09")
             entries = own[: last + 1]
         for entry in entries:
+            if not (entry is entries[0] or self.has("ack_many")):
+                yield
             entry.is_acked = True
         return {}
 
