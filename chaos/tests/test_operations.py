@@ -109,8 +109,8 @@ def test_an_ack_is_of_several_messages_where_the_bus_promises_that_it_is_one_cal
     features: list[str], count: int
 ) -> None:
     """Of a bus that acks one message after another, a death would leave half an ack, which breaks no promise."""
-    said = {"protocol": "1", "name": "a", "version": "1", "language": "any", "systems": ["mailbox"]}
-    hello = HelloReply.model_validate({**said, "nouns": ["log", "cursor"], "features": features})
+    answer = {"protocol": "1", "name": "a", "version": "1", "language": "any", "systems": ["mailbox"]}
+    hello = HelloReply.model_validate({**answer, "nouns": ["log", "cursor"], "features": features})
     acks = [op for op in SUBJECTS["mailbox"].repertoire.operations if op.name == "ack" and applicable(op, hello)]
     assert [len(ack.params({"id 0": "a", "id 2": "b"})["ids"]) for ack in acks] == [count]
 
