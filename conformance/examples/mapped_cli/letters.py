@@ -26,24 +26,18 @@ def main():
     args = parser.parse_args()
     with open(args.file, "a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        return globals()[args.verb](args, read(file), lambda **row: write(file, row))
+        add = lambda **row: print(json.dumps(row), file=file, flush=True) or os.fsync(file.fileno())
+        return globals()[args.verb](args, read(file), add)
 
 
 def read(file):
-    """The rows. A line without its end or with a hole was never answered: its writer died, or the disk was full, or the power went."""
+    """The rows. A line without its end, or with a hole, was never answered: a kill, a full disk or a power cut left it."""
     file.seek(0)
     *lines, torn = file.read().split("\n")
-    if lines and "\0" in lines[-1]:
-        torn = lines.pop()
+    torn = lines.pop() if lines and "\0" in lines[-1] else torn
     if torn:
         file.truncate(len("".join(f"{line}\n" for line in lines)))
     return [json.loads(line) for line in lines]
-
-
-def write(file, row):
-    file.write(json.dumps(row) + "\n")
-    file.flush()
-    os.fsync(file.fileno())
 
 
 def send(args, rows, add):
@@ -60,8 +54,7 @@ def send(args, rows, add):
 def inbox(args, rows, add):
     acked = {number for row in rows if row.get("by") == args.agent for number in row["acked"]}
     mine = [row for row in rows if row.get("to") == args.agent and row["number"] not in acked]
-    for row in mine[: args.limit]:
-        print(json.dumps(row))
+    print(*map(json.dumps, mine[: args.limit]), sep="\n")
 
 
 def ack(args, rows, add):
@@ -70,15 +63,12 @@ def ack(args, rows, add):
 
 
 def lock(args, rows, add):
-    if holder(args.name, rows):
-        return 3
-    add(lock=args.name, holder=args.agent, until=time.time() + float(args.seconds))
+    taken = holder(args.name, rows) is not None
+    return 3 if taken else add(lock=args.name, holder=args.agent, until=time.time() + float(args.seconds))
 
 
 def unlock(args, rows, add):
-    if holder(args.name, rows) != args.agent:
-        return 3
-    add(lock=args.name, holder=None, until=0)
+    return 3 if holder(args.name, rows) != args.agent else add(lock=args.name, holder=None, until=0)
 
 
 def holder(name, rows):
