@@ -28,7 +28,7 @@ NO_CLOCK_SET = {'"clock": "manual"': '"clock": "wall"', ', "clock.set": clock_se
 LEASES_TWICE_AS_LONG = {"LEASE_MS = 60_000": "LEASE_MS = 120_000"}
 # Past the C library: the kernel's own word for when it started, and for how long it runs.
 KERNELS_TIME = {
-    "import json, sys, time": "import json, sys\nfrom pathlib import Path",
+    "import json, sqlite3, sys, time": "import json, sqlite3, sys\nfrom pathlib import Path",
     "int(time.time() * 1000)": "1000 * int(Path('/proc/stat').read_text().split('btime ')[1].split()[0])"
     " + int(1000 * float(Path('/proc/uptime').read_text().split()[0]))",
 }
