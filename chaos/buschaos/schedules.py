@@ -196,7 +196,7 @@ class Schedules:
                 self.counts["drawn programs"] += 1
                 self.counts["calls held in them"] = self._methods.stood
                 if program.seen.undecided:
-                    self.counts["races undecided, as a call is not asked in some order"] += program.seen.undecided
+                    self.counts["programs undecided"] += program.seen.undecided
                 if program.mismatch is None or program.mismatch.kind in kinds:
                     yield []
                 else:

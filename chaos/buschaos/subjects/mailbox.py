@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterable
 from operator import itemgetter
 from pathlib import Path
@@ -13,7 +14,10 @@ from buschaos.operations import WAITS_S, Operation, applicable, tell_time
 from buschaos.plan import Call, Role
 from buschaos.state import Evidence, Problem, Promise, answered, health
 from buschaos.subjects.base import Epilogue, Memory, PeerCall, Repertoire, Subject, Truth
+from buschaos.subjects.base import says_full as says_it_whole
+from busproof.bus.base import Refused
 from busproof.bus.session import Session
+from busproof.bus.toml.cli import CRASHED
 from busproof.contract import HelloReply
 from busproof.contract.common import T0_MS
 from busproof.contract.history import Event
@@ -164,6 +168,12 @@ OPERATIONS = (
     Operation("back", "jobs", "back", _job("job to give back"), ("jobs", "back"), is_once=True, again=("NOT_HELD",)),
     Operation("close", "log", "close", lambda _: {}),
 )
+
+
+def says_full(error: Refused) -> bool:
+    """A mapped program that crashes of a full disk, or answers 5xx, is told as full, and promises no more than that."""
+    is_unsure = CRASHED.search(error.message) or re.match(r"5\d\d: ", error.message)
+    return says_it_whole(error) or (error.code == "DISK_FULL" and is_unsure is not None)
 
 
 def _acked(prepared: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -323,7 +333,7 @@ SUBJECT = Subject(
     retried=frozenset({"send"}),
     # A server that several processes share dies with the process that started it.
     expected=frozenset({"BUSY", "NOT_HELD", "MAILBOX_FULL", "UNREACHABLE"}),
-    says_full=lambda error: error.code == "DISK_FULL",  # a program that crashes of it promises no more than that
+    says_full=says_full,
     settle=("receive", {"agent_id": "carol"}),
     id="body",
     shown=shown,

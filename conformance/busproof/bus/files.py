@@ -24,7 +24,7 @@ from busproof.bus.child import Child
 from busproof.contract.relay import CONTRACT
 
 LOOK_S, START_S, QUIET_S, END_S = 0.02, 15.0, 1.0, 10.0  # QUIET_S: settled files are found within half a second
-RESTS = 30  # looks at which it sleeps: it has started and waits for work, or it has ended
+RESTS = 6  # times that it comes to rest: it has started and waits for work, or it has ended
 LEDGER = "files: reads that SQLite file; an orchestrator with another ledger needs an adapter (busproof init relay)"
 COUNTED = {"completed": ("completed", "archived"), "failed": ("failed",)}
 HELLO = {
@@ -108,7 +108,9 @@ class FilesDoor:
         self._child = self._spawn(self._argv, env={"AGENT_RELAY_DIR": store, "HOME": str(home)})
         is_open = self._until(lambda: ledger.exists() and "messages" in self._tables(), START_S)
         if was_there:  # it says nothing of this process, which may be about to find the folder locked
-            come_to_rest(self.processes(), time.monotonic() + patient(START_S), RESTS)
+            deadline = time.monotonic() + patient(START_S)
+            for _ in range(RESTS):  # each with the processes of that moment: a wrapper's child may come late
+                come_to_rest(self.processes(), deadline)
         if not is_open or not self._is_alive():
             errors = self.stderr[-300:]
             self.kill()

@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 
 const LEASE_MS = 60_000;
+
 export class Refused extends Error {
   constructor(code, message) { super(message); this.code = code; }
 }

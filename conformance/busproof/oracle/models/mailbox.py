@@ -115,10 +115,11 @@ class MailboxModel(Model):
         first = self.sent_before(message) if key is not None else None
         full = [name for name in readers if self.is_full(name)]
         is_long = len(body) > self.limits.get("body_chars_max", len(body))
-        is_stale = base is not None and self.is_stale(base, to)
-        if first is not None and first.content == content and plain(self.base_of(first)) == base is not None:
-            return self.repeated(first, message)  # the same call again: its base is stale by its own first time
-        if sum((first is not None, bool(full), is_long, is_stale)) > 1 or (first is not None and base is not None):
+        is_again = first is not None and first.content == content and plain(self.base_of(first)) == base is not None
+        # The same call again: its own first time has used the base.
+        is_stale = base is not None and self.is_stale(base, to) and not is_again
+        is_of_two = first is not None and base is not None and not is_again
+        if is_of_two or sum((first is not None, bool(full), is_long, is_stale)) > 1:
             raise DoesNotApply("more than one thing is special about it")
         if full and to is None:
             raise DoesNotApply("a broadcast to a full inbox")

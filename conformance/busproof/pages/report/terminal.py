@@ -88,7 +88,7 @@ def render(report: Report, out: IO[str] | None = None, *, report_path: str = "",
         lines += textwrap.wrap(not_asked(header), WIDTH, initial_indent="  ", subsequent_indent="  ")
     if header.get("undecided"):
         lines += [
-            f"The corpus left {header['undecided']} races undecided: in some order a call of theirs is not asked."
+            f"The corpus left {header['undecided']} races undecided: a call is not asked in some order, or many ends."
         ]
     if header.get("not_played"):
         lines += [f"The corpus ended early, as enough had broken: {header['not_played']} scripts were not played."]
