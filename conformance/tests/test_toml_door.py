@@ -1,8 +1,9 @@
 """`toml:`: a command line, an MCP server and a JSON API are buses by a file of at most 30 lines."""
 
 import contextlib
-import os
 import shlex
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -238,16 +239,27 @@ def test_every_other_process_comes_by_the_second_way(tmp_path: Path) -> None:
 
 
 def test_an_agent_can_be_a_live_process(tmp_path: Path) -> None:
-    """It has the session's pid, and dies with the session."""
+    """It lives on when its session is killed, for others write to it meanwhile, and ends with the kit."""
     toml = 'names = { pattern = "codex#{n}", needs_pid = true }\n' + ECHO.replace('"$body"', '"$agent", "$pid"')
     program = "import json, sys\nprint(json.dumps({'id': ' '.join(sys.argv[2:])}))\n"
     fleet = bus(tmp_path, toml, echo=program)
     door = fleet.join()
     name, pid = ask(door, "send", "ann", to="bob", body="one")["id"].split()
     assert name == "codex#1"
-    os.kill(int(pid), 0)
     door.kill()
+    assert ask(fleet.join(), "send", "ann", to="bob", body="two")["id"].split() == [name, pid]
+    assert ask(fleet.join(), "send", "bob", to="ann", body="three")["id"].split()[1] != pid
     assert fleet.end() == []
+
+
+def test_a_live_process_that_is_an_agent_ends_with_the_kit_however_that_ends() -> None:
+    words = "import os\nfrom busproof.bus.toml.door import Sleepers\nprint(Sleepers().pid('ann'), flush=True)\n"
+    killed = subprocess.run([sys.executable, "-c", f"{words}os.kill(os.getpid(), 9)"], capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{int(killed.stdout)}/exe").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not Path(f"/proc/{int(killed.stdout)}/exe").exists()
 
 
 LIVE = """\
