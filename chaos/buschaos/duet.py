@@ -264,7 +264,7 @@ class Duet:
     def _dump(self) -> dict[str, Any]:
         """Dump by a process that was not there, or from outside; the latter is only recorded as the peer's."""
         witness = self._witness or self._sessions[-1]
-        return reading.dump(witness, self._store, self._ground.fleet.hello, self._ground.subject)
+        return reading.dump(witness, self._store, self._ground.fleet, self._ground.subject)
 
     def judge(self) -> list[Problem]:
         """Check all that must be true in any order; the victim goes on first, as its memory may be old by now."""
