@@ -217,8 +217,8 @@ class BroadcastsInTwoSteps(MailboxBus):
         return sent
 
 
-@fault("mailbox.log.21", chaos={"points": True, "only": "send without a key"})
-class WritesTheInboxAnew(promising("consumes", "body_chars_max=90000")):  # type: ignore[misc]
+@fault("mailbox.log.21", chaos={"points": True, "only": "send"})
+class WritesTheInboxAnew(promising("consumes", "key", "body_chars_max=90000")):  # type: ignore[misc]
     """A send takes out what waits, and puts it back behind the new message. To look at such a bus is to take, too."""
 
     def send(self, agent_id: str, body: str, to: str | None = None, **more: Any) -> dict[str, Any]:
