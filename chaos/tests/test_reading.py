@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from chaos.tests.acts import outcomes, play, problems_of
 
 from buschaos import reading
 from buschaos.judge import read_to_the_end
@@ -105,6 +106,13 @@ def test_a_large_store_says_the_same_by_its_tables(tmp_path: Path, fill: Fill, m
         fleet.give_back(session.door, retired=False)
     assert read["messages"]
     assert read == {name: dump[name] for name in read}  # tables of the bus's own aside
+
+
+def test_a_death_may_leave_some_of_what_a_receive_takes(tmp_path: Path, harmless: Callable[[str], str]) -> None:
+    """To read is to take, one message after another."""
+    played = play("mailbox", harmless("mailbox_takes_one_by_one"), tmp_path, "receive, once", points=True)
+    assert problems_of(played) == []
+    assert outcomes("mailbox", played)["mailbox.log.21"] == "pass"
 
 
 @pytest.mark.parametrize("promises", ["", "consumes", "consumes unacked"])
