@@ -336,7 +336,7 @@ def _work_off(session: Session) -> None:
 
 SUBJECT = Subject(
     Repertoire(OPERATIONS, prepare, bodies, reads=frozenset({"unacked", "dead"}), peers=PEERS, waits=WAITS),
-    Truth(inspect, comparable, promises, problems),
+    Truth(inspect, comparable, promises, problems, pieces=problems),  # many have a file for each message
     roles=(Writer(), Reader(), Writer(), Reader(), Writer(), Reader(), Writer(), Reader()),
     memory=MailboxMemory,
     retried=frozenset({"send"}),
