@@ -1,6 +1,7 @@
 """`toml:`: a command line, an MCP server and a JSON API are buses by a file of at most 30 lines."""
 
 import contextlib
+import os
 import shlex
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from conformance.tests.program import busproof
 from busproof.bus.base import Door, Lost, Refused
 from busproof.bus.child import Household
 from busproof.bus.doors import open_door
+from busproof.bus.toml.door import SLEEPERS
 from busproof.contract import CONTRACTS
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -253,8 +255,19 @@ def test_an_agent_can_be_a_live_process(tmp_path: Path) -> None:
 
 
 def test_a_live_process_that_is_an_agent_ends_with_the_kit_however_that_ends() -> None:
-    words = "import os\nfrom busproof.bus.toml.door import Sleepers\nprint(Sleepers().pid('ann'), flush=True)\n"
-    killed = subprocess.run([sys.executable, "-c", f"{words}os.kill(os.getpid(), 9)"], capture_output=True, check=False)
+    words = """
+import os
+from busproof.bus.toml.door import pid_of
+pid_of("bob")
+if not os.fork():
+    pid_of("ann")
+    os._exit(0)
+os.wait()
+print(pid_of("ann"), flush=True)
+os.kill(os.getpid(), 9)
+"""
+    env = {name: value for name, value in os.environ.items() if name != SLEEPERS}  # no part of this run
+    killed = subprocess.run([sys.executable, "-c", words], capture_output=True, check=False, env=env)
     assert killed.returncode == -signal.SIGKILL
     deadline = time.monotonic() + 10
     while Path(f"/proc/{int(killed.stdout)}/exe").exists() and time.monotonic() < deadline:
