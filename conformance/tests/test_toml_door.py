@@ -254,6 +254,32 @@ def test_an_agent_can_be_a_live_process(tmp_path: Path) -> None:
     assert fleet.end() == []
 
 
+REGISTERS = """\
+import json, pathlib, sys
+seen = pathlib.Path(sys.argv[2]) / sys.argv[3]
+if sys.argv[1] == "register" and not seen.exists():
+    seen.write_text("")
+    sys.exit("come again")
+print(json.dumps({"id": "1"} if sys.argv[1] == "send" else []))
+if sys.argv[1] == "register":
+    seen.write_text("registered")
+"""
+
+
+def test_an_agent_whose_session_did_not_begin_gets_one_before_others_write_to_it(tmp_path: Path) -> None:
+    """Its own may be on its way for long: a slow server's is."""
+    toml = ECHO + 'session = [{ args = ["register", "$store", "$agent"] }]\n'
+    toml = toml.replace('"inbox"', '"inbox", "$store", "$agent"').replace('"$body"', '"$store", "$to"')
+    fleet = bus(tmp_path, toml, echo=REGISTERS)
+    door, other = fleet.join(), fleet.join()
+    for agent in ("ann", "bob"):
+        with pytest.raises(Refused, match="come again"):
+            ask(door, "receive", agent)
+    ask(other, "send", "ann", to="bob", body="one")
+    assert (tmp_path / "store" / "bus" / "bob").read_text() == "registered"
+    fleet.end()
+
+
 def test_a_live_process_that_is_an_agent_ends_with_the_kit_however_that_ends() -> None:
     words = """
 import os

@@ -19,7 +19,7 @@ from busproof.bus.toml.answers import NotThere, Take, as_number, id_text, id_val
 from busproof.bus.toml.form import Again, Failure, Form, Operation, Step, Way, program
 from busproof.bus.toml.host import Guest, Plan
 from busproof.bus.toml.mcp import StdioServer, refused_by_rpc, value_of
-from busproof.bus.toml.memory import Memory
+from busproof.bus.toml.memory import BEGUN, Memory
 
 Tool = Callable[[str, dict[str, Any], float], Any]
 USUAL = (  # what SQLite and the system say, if the file says nothing
@@ -168,6 +168,8 @@ class Agent:
                 self._run(step, {})
                 if step.once:
                     self._place.memory.did(self._agent, name)
+        if self._place.way.session and not self._place.memory.knows(self._agent):
+            self._place.memory.did(self._agent, BEGUN)
         self._began = server
 
     def do(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
