@@ -23,18 +23,24 @@ def causes(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     return _grouped(rows, lambda row: HOW_LONG if HOW_LONG in row["why"] else _difference(row))
 
 
-_DIFFERS = re.compile(r"^(?P<path>[^:]+): (?P<expected>.*) expected, not (?P<actual>.*)$")
+_DIFFERS = re.compile(r"^\s*(?P<path>\S.*?): (?P<expected>.*) expected, not (?P<actual>.*)$")
+_CALLED = re.compile(r"^\s*process \S+: (\w+) ", re.MULTILINE)  # what differs is this call's answer
+_LOOK = "dump"  # it tells the state, and other calls made it
 _REFUSAL = "refusal "  # in the words for one (`oracle.models.spec.Refusal`)
 STEP_CHARS = 160
+WORD_CHARS = 3  # a shorter value stands anywhere
+AROUND_CHARS = 120  # of a long answer, on either side of what differs
 
 
 def first_step(row: dict[str, Any]) -> str:
     """What to do first about a row that did not hold, in one line."""
     if row.get("step"):
         return str(row["step"])
-    first = next((line.strip() for line in row["why"].split("\n") if line.strip()), "")
-    method = str(row.get("cause", "")).partition(" ")[0]
-    differs = _DIFFERS.match(first)
+    lines = [line.strip() for line in row["why"].split("\n") if line.strip()]
+    differs = next(filter(None, map(_DIFFERS.match, lines)), None)
+    called = _CALLED.search(row["why"])
+    method = called[1] if called else str(row.get("cause", "")).partition(" ")[0]
+    first = lines[0] if lines else ""
     if row["outcome"] == "could-not-run":
         step = f"see what it lacks: {first}"
     elif HOW_LONG in row["why"]:
@@ -53,6 +59,8 @@ def _made_to_answer(method: str, differs: re.Match[str]) -> str:
         return f"make `{method}` refuse this call with {expected.split()[-1]}; it answered {actual}"
     if _REFUSAL in actual:
         return f"make `{method}` answer this call; it came out as {actual}"
+    if method == _LOOK:
+        return f"look for the call that left {actual} for {path.removeprefix('reply.')}, instead of {expected}"
     return f"make `{method}` answer {expected} for {path}, not {actual}"
 
 
@@ -69,11 +77,21 @@ def marked(why: str) -> list[list[tuple[str, bool]]]:
 
 def _pieces(line: str, member: str, value: str) -> list[tuple[str, bool]]:
     """A line, with the first place of a value of this member apart."""
-    for target in (f'"{member}": {value}', value):
-        before, there, after = line.partition(target) if value else (line, "", "")
+    for target in filter(None, (f'"{member}": {value}' if value else "", value if len(value) > WORD_CHARS else "")):
+        before, there, after = line.partition(target)
         if there:
-            return [(before, False), (there, True), (after, False)]
-    return [(line, False)]
+            return [(_end(before), False), (there, True), (_start(after), False)]
+    return [(_start(line) if value else line, False)]
+
+
+def _start(text: str) -> str:
+    return text if len(text) <= 2 * AROUND_CHARS else f"{text[:AROUND_CHARS]}…"
+
+
+def _end(text: str) -> str:
+    """The end of a line, behind the word that says whose answer it is."""
+    whose, _, answer = text.partition(": ")
+    return text if len(text) <= 2 * AROUND_CHARS else f"{whose}: …{answer[-AROUND_CHARS:]}"
 
 
 def _difference(row: dict[str, Any]) -> str:
