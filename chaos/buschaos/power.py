@@ -374,7 +374,9 @@ class PowerLoss:
             shown = []
             if problems:
                 kept = stage.keep(self._out / "power" / stage.folder.name, str(cut))
-                problems = [replace(problem, point=str(cut), again=self._flags(cut)) for problem in problems]
+                under_way = [mark.name for mark in played.marks[acknowledged : acknowledged + 1]]
+                point = f"{cut}; under way: {', '.join(under_way) or 'nothing more'}"
+                problems = [replace(problem, point=point, again=self._flags(cut)) for problem in problems]
                 shown = [(problem, kept / "history.jsonl") for problem in problems]
         return _Look(cut, lost, shown)
 

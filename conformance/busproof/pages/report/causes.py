@@ -24,11 +24,16 @@ def causes(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 
 _DIFFERS = re.compile(r"^\s*(?P<path>\S.*?): (?P<expected>.*) expected, not (?P<actual>.*)$")
-_CALLED = re.compile(r"^\s*process \S+: (\w+) ", re.MULTILINE)  # what differs is this call's answer
-_LOOK = "dump"  # it tells the state, and other calls made it
+_CALLED = re.compile(r"^\s*process (\S+): (\w+) ", re.MULTILINE)  # what differs is this call's answer
+_BLOCKED_BY = "blocked by "
+_BLOCKED = re.compile(rf"{_BLOCKED_BY}(\S+):")
+_ONE_LESS = re.compile(r"\d+ of them, with (.*)")
+_NONE = "no such message"
+_LOOKS = ("dump", "hand")  # a call, or a process, that shows the state: other calls made it
 _REFUSAL = "refusal "  # in the words for one (`oracle.models.spec.Refusal`)
 STEP_CHARS = 160
 WORD_CHARS = 3  # a shorter value stands anywhere
+VALUE_CHARS = 70
 AROUND_CHARS = 120  # of a long answer, on either side of what differs
 
 
@@ -39,29 +44,41 @@ def first_step(row: dict[str, Any]) -> str:
     lines = [line.strip() for line in row["why"].split("\n") if line.strip()]
     differs = next(filter(None, map(_DIFFERS.match, lines)), None)
     called = _CALLED.search(row["why"])
-    method = called[1] if called else str(row.get("cause", "")).partition(" ")[0]
+    method = called[2] if called else str(row.get("cause", "")).partition(" ")[0]
+    is_look = method in _LOOKS or (called is not None and called[1] in _LOOKS)
     first = lines[0] if lines else ""
+    blocks = _BLOCKED.match(first)
     if row["outcome"] == "could-not-run":
         step = f"see what it lacks: {first}"
     elif HOW_LONG in row["why"]:
         step = "see on the bus's stderr why no answer came; a slow bus is given more time by BUSPROOF_PATIENCE=10"
+    elif blocks:
+        step = f"mend {blocks[1]} first"
     elif differs and method:
-        step = _made_to_answer(method, differs)
+        step = _made_to_answer(method, differs, is_look=is_look)
     else:
         step = f"play it, and look at its last call: {first}"
     return step if len(step) <= STEP_CHARS else f"{step[: STEP_CHARS - 1]}…"
 
 
-def _made_to_answer(method: str, differs: re.Match[str]) -> str:
+def _made_to_answer(method: str, differs: re.Match[str], *, is_look: bool) -> str:
     """What the call must do instead, at the place that differs."""
-    path, expected, actual = differs.groups()
+    path, expected, actual = differs["path"], _brief(differs["expected"]), _brief(differs["actual"])
     if _REFUSAL in expected:
-        return f"make `{method}` refuse this call with {expected.split()[-1]}; it answered {actual}"
+        return f"make `{method}` refuse this call: {expected.rpartition(_REFUSAL)[2]}; it answered {actual}"
     if _REFUSAL in actual:
         return f"make `{method}` answer this call; it came out as {actual}"
-    if method == _LOOK:
+    if expected == _NONE:
+        return f"find why `{method}` shows {path.removeprefix('reply.')}: {actual}"
+    if lost := _ONE_LESS.match(expected):
+        return f"find what {path.removeprefix('reply.')} of `{method}` lost: {lost[1]}"
+    if is_look:
         return f"look for the call that left {actual} for {path.removeprefix('reply.')}, instead of {expected}"
     return f"make `{method}` answer {expected} for {path}, not {actual}"
+
+
+def _brief(text: str, most: int = VALUE_CHARS) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def marked(why: str) -> list[list[tuple[str, bool]]]:
@@ -72,7 +89,12 @@ def marked(why: str) -> list[list[tuple[str, bool]]]:
         return [[(line, False)] for line in lines]
     member = next(reversed(re.findall(r"[A-Za-z_]\w*", differs["path"])), "")
     sides = {"model:": differs["expected"], "bus:": differs["actual"]}
-    return [_pieces(line, member, sides.get(line.split(maxsplit=1)[0] if line.split() else "", "")) for line in lines]
+    return [
+        [(_in_brief(differs), False)]
+        if line == differs.string
+        else _pieces(line, member, sides.get(line.split(maxsplit=1)[0] if line.split() else "", ""))
+        for line in lines
+    ]
 
 
 def _pieces(line: str, member: str, value: str) -> list[tuple[str, bool]]:
@@ -80,18 +102,20 @@ def _pieces(line: str, member: str, value: str) -> list[tuple[str, bool]]:
     for target in filter(None, (f'"{member}": {value}' if value else "", value if len(value) > WORD_CHARS else "")):
         before, there, after = line.partition(target)
         if there:
-            return [(_end(before), False), (there, True), (_start(after), False)]
-    return [(_start(line) if value else line, False)]
+            return [(_end(before), False), (there, True), (_brief(after, AROUND_CHARS), False)]
+    return [(_brief(line, 2 * AROUND_CHARS) if value else line, False)]
 
 
-def _start(text: str) -> str:
-    return text if len(text) <= 2 * AROUND_CHARS else f"{text[:AROUND_CHARS]}…"
+def _in_brief(differs: re.Match[str]) -> str:
+    """The line of a difference, with the beginnings of its long values."""
+    path, expected, actual = (_brief(text, 2 * AROUND_CHARS) for text in differs.groups())
+    return f"{path}: {expected} expected, not {actual}"
 
 
 def _end(text: str) -> str:
     """The end of a line, behind the word that says whose answer it is."""
     whose, _, answer = text.partition(": ")
-    return text if len(text) <= 2 * AROUND_CHARS else f"{whose}: …{answer[-AROUND_CHARS:]}"
+    return text if len(text) <= AROUND_CHARS else f"{whose}: …{answer[-AROUND_CHARS:]}"
 
 
 def _difference(row: dict[str, Any]) -> str:
@@ -147,7 +171,7 @@ def settled(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _told_blocked(row: dict[str, Any], first: str) -> dict[str, Any]:
-    why = f"blocked by {first}: of the same calls, but this one held in {row['held']} other scripts of the corpus"
+    why = f"{_BLOCKED_BY}{first}: of the same calls, but this one held in {row['held']} other scripts of the corpus"
     return {**row, "outcome": "inconclusive", "why": why}
 
 
