@@ -17,7 +17,10 @@ from busproof.pages.report.terminal import not_asked, replay_command
 from busproof.run.result import WORST_FIRST
 from busproof.words import printable
 
-_STEPS = re.compile(r"^\s*before it, .* steps:\n(\s*\{.*\n)*", re.MULTILINE)  # a picture shows them
+# The picture shows the steps, and the line below it plays the script.
+_STEPS = re.compile(
+    r"^\s*before it, .* steps:\n(\s*\{.*\n)*(\s*script .* of the corpus; play it again: .*)?", re.MULTILINE
+)
 
 
 def write(report: Report, path: Path) -> None:
@@ -55,7 +58,7 @@ def _shown(report: Report) -> Any:
             **row,
             "row": known[row["requirement"]],
             "picture": drawn,
-            "lines": marked(_STEPS.sub("", row["why"]) if drawn else row["why"]),
+            "lines": marked(_STEPS.sub("", row["why"]).rstrip() if drawn else row["why"]),
             "first_step": first_step(row),
             "replay": replay_command(row, report.header),
         }
