@@ -52,12 +52,14 @@ def test_a_service_calls_only_jobs_that_the_script_has(tmp_path: Path) -> None:
 
 
 def test_the_script_hands_the_bus_over_as_it_was_given(tmp_path: Path) -> None:
-    """Also with quotes and spaces; an unknown job is refused, and the worst exit code of several is the script's."""
+    """Also with quotes and spaces; an unknown job is refused; of invalid and unknown, the script is invalid."""
     argv = ["init", "ci", "worker", "shell", "--bus", BUS, "--folder", str(tmp_path)]
     assert cli.main(argv) == 0
     (tmp_path / "bin").mkdir()
     stand_in = tmp_path / "bin" / "busproof"
-    stand_in.write_text('#!/bin/sh\nprintf "%s\\n" "$@" >> told\n[ "$1" != chaos ]\n', encoding="utf-8")
+    stand_in.write_text(
+        '#!/bin/sh\nprintf "%s\\n" "$@" >> told\ncase $1 in check) exit 1;; chaos) exit 2;; esac\n', encoding="utf-8"
+    )
     stand_in.chmod(0o755)
     env = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
     assert subprocess.run(["sh", "busproof.sh"], cwd=tmp_path, env=env).returncode == 1
