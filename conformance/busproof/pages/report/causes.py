@@ -54,6 +54,8 @@ def first_step(row: dict[str, Any]) -> str:
         step = "see on the bus's stderr why no answer came; a slow bus is given more time by BUSPROOF_PATIENCE=10"
     elif blocks:
         step = f"mend {blocks[1]} first"
+    elif row["outcome"] == "inconclusive":
+        step = f"play what was not decided: {first}"
     elif differs and method:
         step = _made_to_answer(method, differs, is_look=is_look)
     else:

@@ -4,7 +4,7 @@ An operation is a bar from its call to its answer, green if it was answered, red
 Below the bar stands what was asked, without the name of the session's own agent, and then the answer. Concurrent
 operations show at a glance. A kill is a bar of its own; a lease that was granted is a line below its claim, with the
 time at which it ends. Time is the order of events: a bus whose clock the kit sets does all at one moment. The
-outlined bar is the first that was refused, or, where a model knows the right answers, those that it does not give.
+outlined bar is the last to end, or, where a model knows the right answers, those that it does not give.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def picture(events: list[Event]) -> Markup:
         parts.append(Markup('<text class="soft" x="0" y="{}">{}</text>').format(y - LANE + 21, _cut(session[1], LEFT)))
         parts.append(Markup('<line class="lane" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(LEFT, width, y, y))
     bad = [bar for bar in bars if bar["answer"] and bar["answer"].get("differs")]
-    bad = bad or [bar for bar in bars if bar["class"] == "failed"][:1]
+    bad = bad or [max(bars, key=lambda bar: bar["to"])]
     for bar in bars:
         lane = _session(bar["call"])
         later = (_x(other["from"]) for other in bars if other["from"] > bar["from"] and _session(other["call"]) == lane)
