@@ -95,6 +95,13 @@ def test_of_a_long_answer_the_part_around_the_value_is_shown() -> None:
             "reply.log[0]: no such message expected, not 7\nprocess 0: poll {} at 5 ms",
             "find why `poll` shows log[0]: 7",
         ),
+        (
+            (
+                "reply.acked: 1 expected, not 2\nprocess 0: poll {}\n  model: {}\n  bus: {}\n"
+                'process 1: ack {}\n  model:\n  bus: {"acked": 2}'
+            ),
+            "make `ack` answer 1",
+        ),
         ("blocked by worker.log.01: of the same calls", "mend worker.log.01 first"),
     ],
 )

@@ -24,12 +24,12 @@ def causes(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 
 _DIFFERS = re.compile(r"^\s*(?P<path>\S.*?): (?P<expected>.*) expected, not (?P<actual>.*)$")
-_CALLED = re.compile(r"^\s*process (\S+): (\w+) ", re.MULTILINE)  # what differs is this call's answer
+_CALLED = re.compile(r"^\s*process (\S+): (\w+) .*(?:\n.*\n\s*bus:(.*))?", re.MULTILINE)  # who, what, the answer
 _BLOCKED_BY = "blocked by "
 _BLOCKED = re.compile(rf"{_BLOCKED_BY}(\S+):")
 _ONE_LESS = re.compile(r"\d+ of them, with (.*)")
 _NONE = "no such message"
-_LOOKS = ("dump", "hand")  # a call, or a process, that shows the state: other calls made it
+_LOOKS = frozenset({"dump", "hand"})  # a call, or a process, that shows the state: other calls made it
 _REFUSAL = "refusal "  # in the words for one (`oracle.models.spec.Refusal`)
 STEP_CHARS = 160
 WORD_CHARS = 3  # a shorter value stands anywhere
@@ -43,9 +43,11 @@ def first_step(row: dict[str, Any]) -> str:
         return str(row["step"])
     lines = [line.strip() for line in row["why"].split("\n") if line.strip()]
     differs = next(filter(None, map(_DIFFERS.match, lines)), None)
-    called = _CALLED.search(row["why"])
+    calls = list(_CALLED.finditer(row["why"]))
+    member = f'"{_member(differs)}"' if differs else ""
+    called = next((call for call in calls if member in (call[3] or "")), calls[0] if calls else None)
     method = called[2] if called else str(row.get("cause", "")).partition(" ")[0]
-    is_look = method in _LOOKS or (called is not None and called[1] in _LOOKS)
+    is_look = called is not None and not _LOOKS.isdisjoint(called.group(1, 2))
     first = lines[0] if lines else ""
     blocks = _BLOCKED.match(first)
     if row["outcome"] == "could-not-run":
@@ -89,7 +91,7 @@ def marked(why: str) -> list[list[tuple[str, bool]]]:
     differs = next(filter(None, map(_DIFFERS.match, lines)), None)
     if differs is None:
         return [[(line, False)] for line in lines]
-    member = next(reversed(re.findall(r"[A-Za-z_]\w*", differs["path"])), "")
+    member = _member(differs)
     sides = {"model:": differs["expected"], "bus:": differs["actual"]}
     return [
         [(_in_brief(differs), False)]
@@ -97,6 +99,11 @@ def marked(why: str) -> list[list[tuple[str, bool]]]:
         else _pieces(line, member, sides.get(line.split(maxsplit=1)[0] if line.split() else "", ""))
         for line in lines
     ]
+
+
+def _member(differs: re.Match[str]) -> str:
+    """The name of the member that differs."""
+    return next(reversed(re.findall(r"[A-Za-z_]\w*", differs["path"])), "")
 
 
 def _pieces(line: str, member: str, value: str) -> list[tuple[str, bool]]:
