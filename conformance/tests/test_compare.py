@@ -102,6 +102,10 @@ def test_of_a_long_answer_the_part_around_the_value_is_shown() -> None:
             ),
             "make `ack` answer 1",
         ),
+        (
+            "reply.rows: 2 of them expected, not 3: copy for cas is too many\nprocess hand: ledger {}",
+            "find why copy for cas is too many in rows of `ledger`",
+        ),
         ("blocked by worker.log.01: of the same calls", "mend worker.log.01 first"),
     ],
 )

@@ -27,7 +27,9 @@ _DIFFERS = re.compile(r"^\s*(?P<path>\S.*?): (?P<expected>.*) expected, not (?P<
 _CALLED = re.compile(r"^\s*process (\S+): (\w+) .*(?:\n.*\n\s*bus:(.*))?", re.MULTILINE)  # who, what, the answer
 _BLOCKED_BY = "blocked by "
 _BLOCKED = re.compile(rf"{_BLOCKED_BY}(\S+):")
-_ONE_LESS = re.compile(r"\d+ of them, with (.*)")
+# A list that lacks members, or has too many, in the words of the model.
+_LACKS = re.compile(r"\d+ of them, with (.*) expected, not \d+ without")
+_HAS_TOO = re.compile(r"expected, not \d+(?:, with (.*) too$|: (.* is (?:missing|too many))$)")
 _NONE = "no such message"
 _LOOKS = frozenset({"dump", "hand"})  # a call, or a process, that shows the state: other calls made it
 _REFUSAL = "refusal "  # in the words for one (`oracle.models.spec.Refusal`)
@@ -68,16 +70,19 @@ def first_step(row: dict[str, Any]) -> str:
 def _made_to_answer(method: str, differs: re.Match[str], *, is_look: bool) -> str:
     """What the call must do instead, at the place that differs."""
     path, expected, actual = differs["path"], _brief(differs["expected"]), _brief(differs["actual"])
+    member = path.removeprefix("reply.")
     if _REFUSAL in expected:
         return f"make `{method}` refuse this call: {expected.rpartition(_REFUSAL)[2]}; it answered {actual}"
     if _REFUSAL in actual:
         return f"make `{method}` answer this call; it came out as {actual}"
     if expected == _NONE:
-        return f"find why `{method}` shows {path.removeprefix('reply.')}: {actual}"
-    if lost := _ONE_LESS.match(expected):
-        return f"find what {path.removeprefix('reply.')} of `{method}` lost: {lost[1]}"
+        return f"find why `{method}` shows {member}: {actual}"
+    if lacks := _LACKS.search(differs.string):
+        return f"find what {member} of `{method}` lost: {_brief(lacks[1])}"
+    if has := _HAS_TOO.search(differs.string):
+        return f"find why {_brief(has[2] or f'there is {has[1]}')} in {member} of `{method}`"
     if is_look:
-        return f"look for the call that left {actual} for {path.removeprefix('reply.')}, instead of {expected}"
+        return f"look for the call that left {actual} for {member}, instead of {expected}"
     return f"make `{method}` answer {expected} for {path}, not {actual}"
 
 
