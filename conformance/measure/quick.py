@@ -28,7 +28,11 @@ def main(count: int, systems: list[str]) -> None:
     """A line a fault, and the sum of each system."""
     found = {record["id"] for record in evidence.read("chaos").values() if record["found"]}
     for system in systems:
-        whole = [fault for fault in faults(system).values() if fault.id in found and "options" not in fault.chaos]
+        whole = [
+            fault
+            for fault in faults(system).values()
+            if f"{system}.{fault.name}" in found and "options" not in fault.chaos
+        ]
         drawn = random.Random(SEED).sample(whole, min(count, len(whole)))
         kills = []
         for fault in drawn:

@@ -34,7 +34,7 @@ _NONE = "no such message"
 _LOOKS = frozenset({"dump", "hand"})  # a call, or a process, that shows the state: other calls made it
 _REFUSAL = "refusal "  # in the words for one (`oracle.models.spec.Refusal`)
 STEP_CHARS = 160
-WORD_CHARS = 3  # a shorter value stands anywhere
+WORD_CHARS = 10  # a shorter value stands anywhere
 VALUE_CHARS = 70
 AROUND_CHARS = 120  # of a long answer, on either side of what differs
 
