@@ -57,7 +57,7 @@ examples:
   busproof chaos worker --bus 'exec:./a' --bus 'exec:./b'      a mixed fleet on one store
   busproof chaos topics --bus 'mcp:./my-server' --kills 40     agents that come back by their reclaim tokens
   busproof chaos timeline --bus 'nats:exec:./my-bus' --kills 100
-                                                               sessions and their NATS server
+                                                               sessions and their NATS server; --power cuts its power
   busproof chaos topics --bus 'mcp:./my-server' --gone         an MCP server whose callers cancel and disconnect
 """
 
