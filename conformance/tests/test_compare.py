@@ -89,7 +89,7 @@ def test_of_a_long_answer_the_part_around_the_value_is_shown() -> None:
         ),
         (
             "reply.log: 4 of them, with [2] 7 expected, not 3 without it\nprocess 0: poll {} at 5 ms",
-            "find what log of `poll` lost",
+            "find what log of `poll` lost: [2] 7",
         ),
         (
             "reply.log[0]: no such message expected, not 7\nprocess 0: poll {} at 5 ms",
@@ -105,6 +105,11 @@ def test_of_a_long_answer_the_part_around_the_value_is_shown() -> None:
         (
             "reply.rows: 2 of them expected, not 3: copy for cas is too many\nprocess hand: ledger {}",
             "find why copy for cas is too many in rows of `ledger`",
+        ),
+        ("reply.log: 7 expected, not a list without it: [8]\nprocess 0: poll {}", "find what log of `poll` lost: 7"),
+        (
+            "reply.log[1]: it before 9 expected, not behind that\nprocess 0: poll {}",
+            "find why `poll` shows log[1] too late",
         ),
         ("blocked by worker.log.01: of the same calls", "mend worker.log.01 first"),
     ],

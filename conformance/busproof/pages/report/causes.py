@@ -28,7 +28,8 @@ _CALLED = re.compile(r"^\s*process (\S+): (\w+) .*(?:\n.*\n\s*bus:(.*))?", re.MU
 _BLOCKED_BY = "blocked by "
 _BLOCKED = re.compile(rf"{_BLOCKED_BY}(\S+):")
 # A list that lacks members, or has too many, in the words of the model.
-_LACKS = re.compile(r"\d+ of them, with (.*) expected, not \d+ without")
+_LACKS = re.compile(r": (?:\d+ of them, with )?(.*) expected, not (?:\d+|a list) without")
+_BEFORE = "it before "
 _HAS_TOO = re.compile(r"expected, not \d+(?:, with (.*) too$|: (.* is (?:missing|too many))$)")
 _NONE = "no such message"
 _LOOKS = frozenset({"dump", "hand"})  # a call, or a process, that shows the state: other calls made it
@@ -77,6 +78,8 @@ def _made_to_answer(method: str, differs: re.Match[str], *, is_look: bool) -> st
         return f"make `{method}` answer this call; it came out as {actual}"
     if expected == _NONE:
         return f"find why `{method}` shows {member}: {actual}"
+    if expected.startswith(_BEFORE):
+        return f"find why `{method}` shows {member} too late: behind {expected.removeprefix(_BEFORE)}"
     if lacks := _LACKS.search(differs.string):
         return f"find what {member} of `{method}` lost: {_brief(lacks[1])}"
     if has := _HAS_TOO.search(differs.string):
