@@ -85,7 +85,7 @@ def test_of_a_long_answer_the_part_around_the_value_is_shown() -> None:
         ),
         (
             "reply: a definite refusal with a code of its own expected, not {}\nprocess 0: ack {} at 5 ms",
-            "make `ack` refuse",
+            "make `ack` end in a definite refusal",
         ),
         (
             "reply.log: 4 of them, with [2] 7 expected, not 3 without it\nprocess 0: poll {} at 5 ms",

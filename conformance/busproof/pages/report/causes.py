@@ -73,7 +73,7 @@ def _made_to_answer(method: str, differs: re.Match[str], *, is_look: bool) -> st
     path, expected, actual = differs["path"], _brief(differs["expected"]), _brief(differs["actual"])
     member = path.removeprefix("reply.")
     if _REFUSAL in expected:
-        return f"make `{method}` refuse this call: {expected.rpartition(_REFUSAL)[2]}; it answered {actual}"
+        return f"make `{method}` end in {expected}, not in {actual}"
     if _REFUSAL in actual:
         return f"make `{method}` answer this call; it came out as {actual}"
     if expected == _NONE:
