@@ -112,6 +112,7 @@ def test_of_a_long_answer_the_part_around_the_value_is_shown() -> None:
             "find why `poll` shows log[1] too late",
         ),
         ("blocked by worker.log.01: of the same calls", "mend worker.log.01 first"),
+        ("blocked by worker.log.01, which leaves nothing to look at", "mend worker.log.01 first"),
     ],
 )
 def test_the_first_step_is_about_the_call_that_differs(why: str, step: str) -> None:

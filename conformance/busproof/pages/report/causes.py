@@ -26,7 +26,7 @@ def causes(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 _DIFFERS = re.compile(r"^\s*(?P<path>\S.*?): (?P<expected>.*) expected, not (?P<actual>.*)$")
 _CALLED = re.compile(r"^\s*process (\S+): (\w+) .*(?:\n.*\n\s*bus:(.*))?", re.MULTILINE)  # who, what, the answer
 _BLOCKED_BY = "blocked by "
-_BLOCKED = re.compile(rf"{_BLOCKED_BY}(\S+):")
+_BLOCKED = re.compile(rf"{_BLOCKED_BY}([\w.]+)")
 # A list that lacks members, or has too many, in the words of the model.
 _LACKS = re.compile(r": (?:\d+ of them, with )?(.*) expected, not (?:\d+|a list) without")
 _BEFORE = "it before "
