@@ -152,6 +152,9 @@ def _is_flushed() -> bool:
 
 
 def _run(argv: list[str]) -> int:
+    if argv and (lacking := _lacking(argv[0])):
+        say(f"busproof: {argv[0]} needs {lacking}", sys.stderr)
+        return 2
     # Some commands belong to other parts: their own parsers say what they take.
     if argv and argv[0] in _ELSEWHERE:
         return _run_elsewhere(argv[0], argv[1:])
@@ -162,6 +165,18 @@ def _run(argv: list[str]) -> int:
     args = _parser().parse_args(argv)
     command: Callable[[argparse.Namespace], int] = args.command
     return command(args)
+
+
+_PLAY = ("check", "explore", "doctor", "discover", "replay", "faults", "demo")  # each starts a bus, and waits for it
+
+
+def _lacking(command: str) -> str:
+    """What this system does not have for the command; empty if it has all."""
+    if command == "chaos" and sys.platform != "linux":
+        return f"Linux 5.5 or later, and this is {sys.platform}: run it in a container"
+    if command in _PLAY and not hasattr(select, "poll"):
+        return f"a POSIX system, and this is {sys.platform}: run it in WSL or in a container"
+    return ""
 
 
 # command → module, extra to install
@@ -182,9 +197,6 @@ _OURS = ("busproof", "buschaos", "busspark", "refbus")
 
 def _run_elsewhere(command: str, argv: list[str]) -> int:
     module, extra = _ELSEWHERE[command]
-    if command == "chaos" and sys.platform != "linux":
-        say(f"busproof: chaos needs Linux 5.5 or later, and this is {sys.platform}: run it in a container", sys.stderr)
-        return 2
     try:
         return int(import_module(module).main(argv))
     except ImportError as error:

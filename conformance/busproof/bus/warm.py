@@ -8,6 +8,7 @@ and stderr to the warm process, which forks a child that runs PROGRAM on them in
 ends as the child ends, and the child is killed when the small program is: to a door it is the program itself.
 
 Only for programs of ours, which do nothing of note when they are imported: a bus of a user is started as the user says.
+Only on Linux: elsewhere no descriptor tells the end of a process, and each program is started as it is.
 """
 
 from __future__ import annotations
@@ -47,11 +48,12 @@ def started_by(path: str, spec: str) -> str:
     """The same bus, started by the warm process at this path, if it is a program of this Python; else as it is."""
     scheme, _, command = spec.partition(":")
     argv = shlex.split(command)
-    if not argv or argv[0] != sys.executable:
+    if not argv or argv[0] != sys.executable or not _IS_POSSIBLE:
         return spec
     return f"{scheme}:{shlex.join([*COMMAND, path, *argv[1:]])}"
 
 
+_IS_POSSIBLE = hasattr(os, "pidfd_open")
 _FOLDER_BYTES_MAX = 75  # of a path: the path of a socket in a folder there has 107 at most
 
 

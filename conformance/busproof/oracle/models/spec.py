@@ -259,6 +259,9 @@ class Part:
         """The rows of its own parts, all of which an actual answer matches."""
         yield from ()
 
+    def __repr__(self) -> str:
+        return f"<{(type(self).__doc__ or '').splitlines()[0]}>"
+
 
 @dataclass(frozen=True)
 class All(Part):
