@@ -107,9 +107,11 @@ def those_above(rows: Sequence[Any], position: float, readers: Container[str | N
     Raises:
         Undecided: that leaves a row open.
     """
-    numbers = [row.seq if type(row.seq) is int else row.seq.value for row in rows]
+    own = [row for row in rows if row.to_agent in readers]  # few of them: the log may be long, and is asked often
+    numbers = [plain(row.seq) for row in own]
     if None not in numbers:
-        return [row for row in rows[bisect.bisect_right(numbers, position) :] if row.to_agent in readers]
+        return own[bisect.bisect_right(numbers, position) :]
+    numbers = [plain(row.seq) for row in rows]
     above: list[Any] = []
     floor: float | None = None
     for place, (row, number) in enumerate(zip(rows, numbers, strict=True)):
