@@ -167,10 +167,8 @@ class CommsModel(Model):
                 if not is_left_out and bound.kind is not OBJECT and f"{method}.{name}" not in OF_ITS_OWN:
                     self.keep(name, params[name], bound)
         if self.at != "hand":
-            now_us = self.now_us
-            for message in self.messages:
-                for delivery in message.deliveries.values():
-                    delivery.is_looked_at(now_us)
+            for delivery in (d for message in self.messages for d in message.deliveries.values()):
+                delivery.is_looked_at(self.now_us)
         return params
 
     def wants_look(self) -> str | None:
