@@ -18,7 +18,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, wait
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -73,9 +72,7 @@ def compact(paths: Iterable[Path], into: Path, jobs: int = 0) -> list[About]:
             why = first.why if isinstance(first, Broken) else "it tells no known system" if first else "there is none"
             raise HistoryError(f"{path} is no history: its first line: {why}")
         parts_of[first.system, first.run].append(path)
-    for system in {system for system, _ in parts_of}:
-        for name in FACTS:
-            (into / system / name).mkdir(parents=True, exist_ok=True)
+    into.mkdir(parents=True, exist_ok=True)
     jobs = jobs or os.cpu_count() or 1
     long = {run: parts[0] for run, parts in parts_of.items() if jobs > 1 and _is_long(parts)}
     shares = _shares({run: parts for run, parts in parts_of.items() if run not in long}, jobs)
@@ -142,7 +139,8 @@ def _in_ranges(pool: Executor, jobs: int, into: Path, mark: str, run: Run, path:
     assert isinstance(header, Event)
     seams = Seams(SYSTEMS[header.system].facts, header)
     cut = ranges(path, BYTES_OF_A_JOB)
-    written: list[Future[Written]] = []
+    written: list[Future[tuple[dict[str, int], About | None]]] = []
+    restarts: list[set[str]] = []
     with tempfile.TemporaryDirectory(prefix="busproof-ranges-", dir=into) as scratch:
         files = [Path(scratch, f"{n:06}") for n in range(len(cut))]
         taken: list[Future[Range]] = []
@@ -152,6 +150,7 @@ def _in_ranges(pool: Executor, jobs: int, into: Path, mark: str, run: Run, path:
                     taken.append(pool.submit(_take_range, path, *cut[ahead], header, files[ahead]))
                 range_ = taken[n].result()
                 known, is_last = seams.known_before(range_), n == len(cut) - 1
+                restarts.append(range_.restarts)
                 written.append(pool.submit(_write_range, into, f"{mark}-{n:06}", header, range_, known, file, is_last))
             seams.end()
         except Damaged:
@@ -160,7 +159,12 @@ def _in_ranges(pool: Executor, jobs: int, into: Path, mark: str, run: Run, path:
             for streams in into.glob(f"*/*/part-{mark}-*"):
                 streams.unlink()
             return _take(into, mark, {run: [path]})[run]
-        return _together(into / header.system, path, [each.result() for each in written])
+        ends = [each.result() for each in written]
+    about = ends[-1][1]
+    assert about is not None
+    total = _counts_of_all(into / header.system, mark, restarts, [counts for counts, _ in ends])
+    source = json.dumps([str(path.absolute())])
+    return msgspec.structs.replace(about, source=source, counts=json.dumps(total), format=FORMAT)
 
 
 def _take_range(path: Path, begin: int, end: int, header: Event, file: Path) -> Range:
@@ -173,43 +177,28 @@ def _take_range(path: Path, begin: int, end: int, header: Event, file: Path) -> 
         )
 
 
-@dataclass
-class Written:
-    """What was written of a range: in files that begin with `mark`. `about` comes with the last."""
-
-    mark: str
-    counts: dict[str, int]
-    restarted: set[str]  # streams of a state that began here anew
-    about: About | None
-
-
 def _write_range(
     into: Path, mark: str, header: Event, range_: Range, known: bytes, file: Path, is_last: bool
-) -> Written:
+) -> tuple[dict[str, int], About | None]:
+    """Write the streams of a range, in files that begin with `mark`, and count their rows. The last tells about all."""
     with _no_cycles(), closing(Streams(into / header.system, mark, header.run)) as streams, file.open("rb") as packed:
         entries = (packed.read(int.from_bytes(size)) for size in iter(partial(packed.read, 8), b""))
         reading = facts(SYSTEMS[header.system].facts, header, range_, known, entries, streams)
         about = reading.ended(streams) if is_last else None
         counts = streams.end_run()
     file.unlink()
-    return Written(mark, counts, streams.restarted, about)
+    return counts, about
 
 
-def _together(folder: Path, path: Path, ranges_: list[Written]) -> About:
-    """The row about the run. A state that begins anew makes the rows of the ranges before it void."""
-    counts: Counter[str] = Counter()
-    for name in FACTS:
-        begin = max((n for n, range_ in enumerate(ranges_) if name in range_.restarted), default=0)
-        counts[name] = sum(range_.counts.get(name, 0) for range_ in ranges_[begin:])
-        for range_ in ranges_[:begin]:
-            for void in (folder / name).glob(f"part-{range_.mark}-*"):
-                void.unlink()
-    for range_ in ranges_:
-        counts.update({name: n for name, n in range_.counts.items() if name not in FACTS})
-    about = ranges_[-1].about
-    assert about is not None
-    source = json.dumps([str(path.absolute())])
-    return msgspec.structs.replace(about, source=source, counts=json.dumps(counts), format=FORMAT)
+def _counts_of_all(folder: Path, mark: str, restarts: list[set[str]], counts: list[dict[str, int]]) -> Counter[str]:
+    """The rows of all ranges. A state that begins anew makes those of the ranges before it void."""
+    total: Counter[str] = Counter()
+    for name in {name for of_range in counts for name in of_range}:
+        begin = max((n for n, streams in enumerate(restarts) if name in streams), default=0)
+        total[name] = sum(of_range.get(name, 0) for of_range in counts[begin:])
+        for void in (path for n in range(begin) for path in (folder / name).glob(f"part-{mark}-{n:06}-*")):
+            void.unlink()
+    return total
 
 
 def _finish(into: Path, abouts: dict[Run, About]) -> None:
@@ -230,7 +219,6 @@ class Streams:
 
     def __init__(self, folder: Path, mark: str, run: str = "") -> None:
         self._folder, self._mark, self._run = folder, mark, run
-        self.restarted = set[str]()  # streams of a state that began anew
         self._rows: dict[type[Fact], list[Fact]] = {fact: [] for fact in FACTS.values()}
         self._tables: dict[str, list[pa.Table]] = {name: [] for name in FACTS}
         self._writers: dict[str, pq.ParquetWriter] = {}
@@ -238,6 +226,8 @@ class Streams:
         self._of_state: dict[str, list[Path]] = defaultdict(list)  # its files, once it is too long to be held
         self._counts: Counter[str] = Counter()
         self._parts = 0
+        for name in FACTS:
+            (folder / name).mkdir(parents=True, exist_ok=True)
 
     def take(self, run: str, parts: list[Path]) -> About:
         """Take all facts of one run."""
@@ -274,7 +264,6 @@ class Streams:
 
     def restart(self, *streams: str) -> None:
         """A state comes, and the rows of the one before it go."""
-        self.restarted.update(streams)
         for name in streams:
             for path in self._of_state.pop(name, []):
                 path.unlink()

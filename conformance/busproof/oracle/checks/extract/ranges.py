@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from busproof.contract.history import Broken, Event, HistoryError
-from busproof.oracle.checks.extract import Reading, Sink, Source, Taking
-from busproof.oracle.checks.extract.entries import Entry, packed, unpacked
+from busproof.oracle.checks.extract import RESTARTS, Reading, Sink, Source, Taking
+from busproof.oracle.checks.extract.entries import Entry, State, packed, unpacked
 from busproof.oracle.checks.extract.words import last_words
 from busproof.oracle.checks.facts import Fact
 from busproof.oracle.checks.integrity import Integrity
@@ -37,6 +37,7 @@ class Range:
     newest_ms: int
     lines: int
     is_whole: bool
+    restarts: set[str]  # the streams of states that begin here
     words: list[Entry]
     integrity: Integrity
 
@@ -47,8 +48,9 @@ def take(lines: Iterable[Event | Broken], source: Source, header: Event, put: Ca
     entries = list(taking.entries(integrity.watch(lines)))
     for start in range(0, len(entries), ENTRIES_TOGETHER):
         put(packed(entries[start : start + ENTRIES_TOGETHER]))
+    restarts = {name for entry in entries if type(entry) is State for name in RESTARTS[entry.op]}
     words = last_words(entries, [begun.index for begun in taking.open.values()], taking.source)
-    return Range(taking.heads, taking.open, taking.newest_ms, taking.lines, taking.is_whole, words, integrity)
+    return Range(taking.heads, taking.open, taking.newest_ms, taking.lines, taking.is_whole, restarts, words, integrity)
 
 
 class Seams:
