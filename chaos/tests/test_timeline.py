@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ from buschaos.bus import RunFailed
 from buschaos.crashpoints import cuts
 from buschaos.diskfull import LEVELS_FEW
 from buschaos.nemeses.server import KILL
+from buschaos.server_power import SYNCS, ServerPower
 from buschaos.state import Problem
 from buschaos.subjects.timeline.chain import broken, link
 from buschaos.subjects.timeline.operations import request, subject
 from buschaos.subjects.timeline.state import FORGETS_NS, deliveries
-from busproof.bus.fleet import reference
+from busproof.bus.fleet import Fleet, reference
 from busproof.contract.history import Event, EventType, read
 
 SHORT = ("send", "fetch, abandoned", "fork")
@@ -55,7 +57,20 @@ def test_the_reference_survives_kills_of_its_server(tmp_path: Path) -> None:
     assert len(deaths) == 6
 
 
-def test_on_a_server_only_random_kills_can_be_asked_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("config", "is_kept"), [(SYNCS, True), ("", False)], ids=["syncs", "syncs later"])
+def test_a_server_that_syncs_before_it_answers_keeps_all_when_the_power_goes(
+    tmp_path: Path, config: str, *, is_kept: bool
+) -> None:
+    """A stock server syncs every two minutes, and answers before: what is lost then is seen."""
+    with contextlib.closing(Fleet([f"nats:{reference('timeline')}"], system="timeline")) as fleet:
+        result = ServerPower(fleet, tmp_path, images=4, config=config).run()
+    assert not result.doubt
+    assert result.checked == 4
+    lost = [problem.why for problem, _ in result.problems if problem.why.startswith("lost: ")]
+    assert (not result.problems) if is_kept else lost
+
+
+def test_on_a_server_kill_points_cannot_be_asked_for(tmp_path: Path) -> None:
     with pytest.raises(RunFailed, match="not known for timeline on a server"):
         play(f"nats:{reference('timeline')}", tmp_path, points=True)
 

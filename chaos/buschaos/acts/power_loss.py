@@ -11,8 +11,11 @@ from typing import Any
 
 from buschaos import shares
 from buschaos.acts.base import Act, Scene, Shared, Words, flag
+from buschaos.bus import RunFailed
+from buschaos.nemeses import server
 from buschaos.points import At, Outage
 from buschaos.power import DEATHS, DEATHS_OF_SLOW_STARTERS, IMAGES_OF_SESSION, PowerLoss
+from buschaos.server_power import IMAGES, ServerPower
 from buschaos.sessions import Durability, PowerResult
 from buschaos.subjects.base import Subject
 from busproof.bus.fleet import Fleet
@@ -42,6 +45,7 @@ class PowerCuts(Act[Own]):
     flag = "power"
     own = Own
     folders = ("power",)
+    plays_servers = True
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
@@ -93,6 +97,9 @@ class PowerCuts(Act[Own]):
     def play(self, scene: Scene, own: Own) -> None:
         scene.findings.progress.say("power loss: recording a session, then checking what its power cuts leave")
         hello, out = scene.fleet.hello, scene.shared.out
+        if server.is_on_a_server(scene.shared.specs):
+            self._cut_a_server(scene, own)
+            return
         is_asked_for = own.durability is not None or own.options
         if is_asked_for or "synchronous" not in hello.features or hello.durability == "power-loss":
             self._cut(scene, own, out)
@@ -131,6 +138,18 @@ class PowerCuts(Act[Own]):
         finally:
             _tell(scene, own, power.result)
 
+    def _cut_a_server(self, scene: Scene, own: Own) -> None:
+        """It is the server that syncs: neither levels nor options of a store matter."""
+        if scene.shared.at or own.durability or own.options:
+            raise RunFailed("--at, --durability and --option are not known for the power of a server")
+        images = own.power or IMAGES
+        power = ServerPower(scene.fleet, scene.shared.out, images=images, seed=scene.shared.seed, limit=scene.time)
+        try:
+            power.run()
+        finally:
+            scene.findings.take(power.result.problems)
+            _tell(scene, own, power.result)
+
     def again(self, shared: Shared, own: Own) -> str:
         options = "".join(flag("option", f"{name}={value}") for name, value in own.options.items())
         amounts = f"--power {own.power}{flag('deaths', own.deaths)}"
@@ -161,8 +180,9 @@ def _tell(scene: Scene, own: Own, result: PowerResult) -> None:
     lost = sum(count for calls, count in result.lost.items() if calls)
     options = "".join(f", {name} = {value}" for name, value in own.options.items())
     speed = (result.checked - result.earlier) / max(result.seconds, 0.001)
+    of_calls = f"{lost} of {result.checked} images lack acknowledged calls, {max(result.lost, default=0)} at most; "
     findings.notes.append(
-        f"judged at {result.durability}{options}: {lost} of {result.checked} images lack acknowledged calls, "
-        f"{max(result.lost, default=0)} at most; {speed:.0f} images a second; by model: "
+        f"judged at {result.durability}{options}: {of_calls if result.lost else ''}"
+        f"{speed:.1f} images a second; by model: "
         + ", ".join(f"{model} {count}" for model, count in sorted(result.by_model.items()))
     )

@@ -142,7 +142,7 @@ class Truth:
     problems: Callable[[Evidence], list[Problem]]
     deliveries: Callable[[Iterable[Event]], Iterable[Problem]] = lambda _: ()  # the problems of a whole history
     # After a power cut, if a bus promises to survive the crash of a process alone: no disk writes a database and the
-    # files beside it in one step, so they may be of different moments. None: `problems`, and a prefix.
+    # files beside it, or several files, in one step: they may be of different moments. None: `problems`, and a prefix.
     pieces: Callable[[Evidence], list[Problem]] | None = None
 
 
@@ -194,9 +194,10 @@ class Subject:
     ) -> Prepared:
         """Prepare a store, then kill those who did it, so that the next to come finds a write-ahead log to recover.
 
-        If one must be alone on a store, it is both alice and bob.
+        The folder may be there, and say which server the store is on. If one must be alone on a store, it is both
+        alice and bob.
         """
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         doors = [fleet.door(number, folder, dict(options or {})) for number in range(1 if self.is_alone else 2)]
         try:
             with contextlib.closing(Recorder(history, run="points", system=fleet.system)) as recorder:

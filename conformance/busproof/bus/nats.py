@@ -37,11 +37,11 @@ OF_A_FILE = ("sqlite", "synchronous")  # features that a bus has only on its fil
 class NatsServer:
     """One server with JetStream. Its streams stay in its folder until it is closed, even if it is killed before.
 
-    `config`: what its operator configures, as text.
+    `config`: what its operator configures, as text. `folder`: the folder of an earlier server, which it takes over.
     """
 
-    def __init__(self, config: str = "") -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="busproof-nats-"))
+    def __init__(self, config: str = "", folder: Path | None = None) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="busproof-nats-")) if folder is None else folder
         (self.folder / "server.conf").write_text(config, encoding="utf-8")
         self._port = -1  # any free one; a restart takes the same
         atexit.register(self.close)
@@ -87,12 +87,7 @@ class NatsServer:
         command = [_binary(), "-js", "-sd", str(self.folder), "-a", "127.0.0.1", "-p", str(self._port)]
         command += ["--ports_file_dir", str(self.folder), "-l", str(self.folder / "server.log")]
         command += ["-c", str(self.folder / "server.conf")]
-        self._keeper = subprocess.Popen(
-            ["sh", "-c", _KEEPER, "busproof-nats", str(self.folder), *command],
-            stdin=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # a shell tells of killed processes
-            start_new_session=True,
-        )
+        self._launch(command)
         deadline = time.monotonic() + START_S
         while (port := self._listens_on()) is None:
             if time.monotonic() > deadline:
@@ -100,6 +95,14 @@ class NatsServer:
                 raise DoorError("nats-server did not start")
             time.sleep(0.005)
         self._port = port
+
+    def _launch(self, command: list[str]) -> None:
+        self._keeper = subprocess.Popen(
+            ["sh", "-c", _KEEPER, "busproof-nats", str(self.folder), *command],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # a shell tells of killed processes
+            start_new_session=True,
+        )
 
     def _end(self, word: bytes) -> None:
         self._keeper.communicate(word, STOP_S)

@@ -24,8 +24,11 @@ EXTRAS = {"nats": "nats", "prometheus_client": "relay", "watchfiles": "relay"}  
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command."""
-    arguments = parser().parse_args(argv)
+    if argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # Ctrl-C ends the program as SIGTERM does. An exception at any place may come in the middle of a lock.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
+        arguments = parser().parse_args(argv)
         with SYSTEMS[arguments.system].open_bus(arguments) as bus:
             reply = arguments.run(bus, arguments)
             sys.stdout.flush()
@@ -42,9 +45,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"refbus: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print("refbus: interrupted", file=sys.stderr)
-        return 130
     return reply if type(reply) is int else int(isinstance(reply, Verdict) and not reply)
 
 

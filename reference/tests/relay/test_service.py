@@ -331,16 +331,6 @@ def test_the_shell_agent_needs_nothing_but_the_folder(run: Run, start: Start, ro
     assert output.endswith("TO: sheila\n\nwell done") and list(inbox.iterdir()) == []
 
 
-@pytest.mark.parametrize("last", [300, pytest.param(1_000, marks=pytest.mark.nightly)])
-def test_a_signal_at_any_place_of_the_loop_ends_it(tmp_path: Path, last: int) -> None:
-    """Also while the main thread waits: a handler that needs a lock would wait for itself."""
-    signalled = Path(__file__).parent / "signalled.py"
-    done = subprocess.run(
-        [sys.executable, str(signalled), str(tmp_path), "1", str(last)], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 def test_a_day_of_failed_passes_is_survived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pause after each, of 5 s at most, as long as the trouble lasts."""
     pauses: list[float] = []

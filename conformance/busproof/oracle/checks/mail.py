@@ -15,6 +15,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 
+from msgspec.structs import replace as replace_fact
+
 from busproof.oracle.checks import lease
 from busproof.oracle.checks.extract.mailbox import ACKS, CLAIMS, MAIL
 from busproof.oracle.checks.facts import Appended, Delivered, Facts, Hold, Read
@@ -84,7 +86,7 @@ class _Inbox:
         facts: Facts,
     ) -> None:
         self.reader, self.reads, self.answers = reader, reads, answers
-        self.sent = {a.id: a for a in sent if a.id is not None and a.outcome == "ok"}
+        self.sent = _answered(sent)
         joined = min(read.end for read in reads)
         self.own = [
             a
@@ -198,8 +200,18 @@ def _begin(hold: Hold) -> int:
     return hold.begin
 
 
-def _end(hold: Hold) -> int:
-    return hold.end
+def _end(call: Appended | Hold) -> int:
+    return call.end
+
+
+def _answered(sent: list[Appended]) -> dict[str | None, Appended]:
+    """By id, as it was first answered, and from when it was first tried: a key names the attempts at one message."""
+    tried: dict[str, int] = {}
+    for attempt in sent:
+        if attempt.name is not None:
+            tried[attempt.name] = min(attempt.begin, tried.get(attempt.name, attempt.begin))
+    latest_first = sorted((a for a in sent if a.id is not None and a.outcome == "ok"), key=_end, reverse=True)
+    return {a.id: replace_fact(a, begin=tried.get(a.name or "", a.begin)) for a in latest_first}
 
 
 def _note(latest: dict[str, Appended], rows: Iterable[Appended]) -> None:

@@ -81,9 +81,10 @@ def _sent(call: Call, bus: Bus) -> Iterator[Fact]:
 
 def _appended(call: Call, lane: str, addressee: str | None) -> Appended:
     id_ = text(call.reply.get("id"))
-    is_new = call.params.get("key") is None
+    key = text(call.params.get("key"))
+    name = None if key is None else f"{call.agent} {key}"
     seq = number(call.reply.get("n"))
-    return Appended(lane, call.begin, call.end, call.outcome, None, id_, seq, call.agent, addressee, is_new, None)
+    return Appended(lane, call.begin, call.end, call.outcome, name, id_, seq, call.agent, addressee, key is None, None)
 
 
 def _received(call: Call, bus: Bus) -> Iterator[Fact]:
