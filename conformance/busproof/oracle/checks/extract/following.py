@@ -14,7 +14,7 @@ from busproof.oracle.checks.facts import Acked, Appended, Delivered, Exported, F
 
 Reader = tuple[str, str]  # lane, reader
 RAISES_KEPT = 100
-MESSAGES_KEPT = 10_000  # that were shown of late
+MESSAGES_KEPT = 100_000  # that were shown of late
 
 
 class Following:
