@@ -16,7 +16,7 @@ from buschaos import mend, points, report
 from buschaos.acts import ACTS, acts_of
 from buschaos.acts.base import Findings
 from buschaos.bus import RunFailed
-from buschaos.limits import Time
+from buschaos.limits import NOT_BEGUN, Time
 from buschaos.live import Live
 from buschaos.operations import Operation
 from buschaos.run import Run, Settings, known_words, run
@@ -172,6 +172,9 @@ def _tell(result: Run, judged: Report, settings: Settings) -> None:
     shared = settings.shared
     rows = catalogue(shared.system)
     for act in result.acts:
+        if (act.cut_short or "").startswith(NOT_BEGUN):
+            say(f"\n{act.name}: {one_line(act.cut_short)}\n  again: {report.again(settings, act.name)}")
+            continue
         counted = ", ".join(f"{count:,} {what}" for what, count in act.counts.items()) or "nothing done"
         counted += f", in {act.seconds:,.0f} s"
         say(f"\n{act.name}: {one_line(act.could_not_run or counted)}")

@@ -15,6 +15,7 @@ from buschaos.state import Problem
 
 T = TypeVar("T")
 INTERRUPTED = "interrupted"  # by the user
+NOT_BEGUN = "not begun: "
 LEAST_S = 1.0  # an operation is rehearsed first, then come its points
 
 
@@ -92,4 +93,4 @@ class Progress:
         self._kinds.add(problem.kind)
         self.tell(problem)
         if len(self._kinds) == self._kinds_max:
-            raise Enough(f"{self._kinds_max} problems were to be found, and are")
+            raise Enough(f"as many kinds of problems as were asked for are known: {self._kinds_max}")

@@ -10,7 +10,9 @@ from buschaos.state import Problem
 _BY_ACT: dict[str, tuple[tuple[str, str], ...]] = {
     "chaos.power_loss": (
         (r"^blob|missing: message|is missing, and was", "sync the blob, then its folder, and only then write its row"),
+        (r"SQLITE_", "keep SQLite's journal on the disk (WAL, DELETE), and synchronous at NORMAL or FULL"),
         (r"cannot be used|integrity|torn", "write to a new file, sync it, rename it over the old one, sync the folder"),
+        (r"half of one is left", "make all changes of a call in one transaction, and sync in the order of the writes"),
         (r"", "sync the file before the answer, and its folder after each new name; or declare a lower durability"),
     ),
     "chaos.disk_full": (

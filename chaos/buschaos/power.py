@@ -374,7 +374,9 @@ class PowerLoss:
             shown = []
             if problems:
                 kept = stage.keep(self._out / "power" / stage.folder.name, str(cut))
-                problems = [replace(problem, point=str(cut), again=self._flags(cut)) for problem in problems]
+                under_way = [mark.name for mark in played.marks[acknowledged : acknowledged + 1]]
+                point = f"{cut}; under way: {', '.join(under_way) or 'nothing more'}"
+                problems = [replace(problem, point=point, again=self._flags(cut)) for problem in problems]
                 shown = [(problem, kept / "history.jsonl") for problem in problems]
         return _Look(cut, lost, shown)
 
@@ -421,7 +423,11 @@ class PowerLoss:
         lost = max(0, acknowledged - same[-1]) if same else None
         if not same:
             nearest = states[allowed[-1] if is_strict else acknowledged]
-            what = "is not the one that was acknowledged" if is_strict else "is that after no call: no prefix is left"
+            what = (
+                "is not the one that was acknowledged"
+                if is_strict
+                else "is that after none of the calls: half of one is left"
+            )
             noun = played.marks[acknowledged - 1].noun if acknowledged else "log"
             problems.append(Problem(noun, f"the state {what}: {state.difference(nearest, left_state)}"))
         elif is_strict:

@@ -21,7 +21,7 @@ from buschaos.acts.base import Act, Findings, Scene, Shared
 from buschaos.acts.disk_full import SHORT as SHORT
 from buschaos.bus import RunFailed, must_be_a_process
 from buschaos.lanes import Lanes
-from buschaos.limits import INTERRUPTED, Enough, Progress, Time
+from buschaos.limits import INTERRUPTED, NOT_BEGUN, Enough, Progress, Time
 from buschaos.nemeses import server
 from buschaos.operations import Operation
 from buschaos.points import At
@@ -106,7 +106,7 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
         # Nothing is known that a report could tell.
         raise RunFailed("; ".join(dict.fromkeys(findings.broke_off for findings in played.values())))
     for act in settings.in_order:
-        not_begun = Findings(act.name, nouns=act.nouns(shared), ended_by=f"not begun: {why}")
+        not_begun = Findings(act.name, nouns=act.nouns(shared), ended_by=f"{NOT_BEGUN}{why}")
         played.setdefault(act.name, not_begun)
     history = shared.out / "history.jsonl"
     in_order = [played[act.name] for act in settings.in_order]

@@ -88,7 +88,7 @@ def test_enough_problems_end_the_run_and_fail_their_rows(tmp_path: Path, faulty:
     points, holds = result.acts
     assert len({problem.kind for problem, _ in points.problems}) == 1
     assert points.problems[0][1].exists()
-    assert holds.cut_short == "not begun: 1 problems were to be found, and are"
+    assert holds.cut_short == "not begun: as many kinds of problems as were asked for are known: 1"
     outcome_of = {row.requirement: row.outcome for row in report.rows(result, "worker")}
     assert outcome_of["worker.blob.16"] == "fail"
     assert outcome_of["worker.export.12"] == outcome_of["worker.log.66"] == "inconclusive"
@@ -122,7 +122,7 @@ def test_enough_problems_of_a_full_disk_end_its_process_before_its_folder_goes(
         levels=(0, 1, 2, 3, 4),
     )
     (act,) = run(how, Progress(kinds_max=1)).acts
-    assert act.cut_short == "1 problems were to be found, and are"
+    assert act.cut_short == "as many kinds of problems as were asked for are known: 1"
     assert act.problems and act.counts["levels of a full disk"] < 10
     assert over == [True]
 
@@ -177,7 +177,7 @@ def test_enough_problems_end_the_acts_beside_it(tmp_path: Path, faulty: Callable
     asked = settings(tmp_path, faulty("worker/writes_blobs_in_place"), lanes=2, drawn=10_000)
     points, holds = run(asked, Progress(kinds_max=1)).acts
     assert points.problems
-    assert holds.cut_short == "1 problems were to be found, and are"
+    assert holds.cut_short == "as many kinds of problems as were asked for are known: 1"
     assert multiprocess.active_children() == []
 
 

@@ -152,6 +152,9 @@ def _is_flushed() -> bool:
 
 
 def _run(argv: list[str]) -> int:
+    if argv and (lacking := _lacking(argv[0])):
+        say(f"busproof: {argv[0]} needs {lacking}", sys.stderr)
+        return 2
     # Some commands belong to other parts: their own parsers say what they take.
     if argv and argv[0] in _ELSEWHERE:
         return _run_elsewhere(argv[0], argv[1:])
@@ -162,6 +165,18 @@ def _run(argv: list[str]) -> int:
     args = _parser().parse_args(argv)
     command: Callable[[argparse.Namespace], int] = args.command
     return command(args)
+
+
+_PLAY = ("check", "explore", "doctor", "discover", "replay", "faults", "demo")  # each starts a bus, and waits for it
+
+
+def _lacking(command: str) -> str:
+    """What this system does not have for the command; empty if it has all."""
+    if command == "chaos" and sys.platform != "linux":
+        return f"Linux 5.5 or later, and this is {sys.platform}: run it in a container"
+    if command in _PLAY and not hasattr(select, "poll"):
+        return f"a POSIX system, and this is {sys.platform}: run it in WSL or in a container"
+    return ""
 
 
 # command → module, extra to install
@@ -182,9 +197,6 @@ _OURS = ("busproof", "buschaos", "busspark", "refbus")
 
 def _run_elsewhere(command: str, argv: list[str]) -> int:
     module, extra = _ELSEWHERE[command]
-    if command == "chaos" and sys.platform != "linux":
-        say(f"busproof: chaos needs Linux 5.5 or later, and this is {sys.platform}: run it in a container", sys.stderr)
-        return 2
     try:
         return int(import_module(module).main(argv))
     except ImportError as error:
@@ -251,7 +263,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.add_argument("--seed", type=int, help="seed of the workload and of the search")
     check.add_argument("--nightly", action="store_true", help="1,500 programs of the search instead of 10 or 25")
-    check.add_argument("-j", "--jobs", type=_jobs, default="auto", help="processes (default: 2-4 a core, at most 8)")
+    check.add_argument(
+        "-j",
+        "--jobs",
+        type=_jobs,
+        default="auto",
+        help="processes (default: 2-4 a core, at most 8, and those that only wait)",
+    )
     check.add_argument(
         "--budget", type=_budget, metavar="TIME", help="end after 90s, 10m, 2h; the rest is could-not-run"
     )

@@ -1,7 +1,8 @@
 """`tox run -e release`: builds what a release publishes, and judges it. Exit 1 if it is not as RELEASING.md says.
 
 Both distributions are built twice, and must come out byte by byte the same. Wheels keep to their sizes. dist/ has an
-SBOM and the sums of all files. A new environment installs the wheel and takes a first verdict.
+SBOM and the sums of all files. New environments of Debian's Python install the wheel and the sdist, and play check,
+chaos and audit.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ ROOT = Path(__file__).parents[2]
 DIST = ROOT / "dist"
 DISTRIBUTIONS = {"busproof": ROOT, "refbus": ROOT / "reference"}
 BYTES_MAX = {"busproof": 2_000_000, "refbus": 330_000}
-FIRST_VERDICT = ["check", "worker", "--only", "worker.log.01", "--quiet"]
+PLAYED = (
+    ["check", "worker", "--only", "worker.log.01"],
+    ["chaos", "worker", "--quick", "--out", "chaos"],
+    ["audit", "chaos/history.jsonl"],
+)
 
 
 def main() -> int:
@@ -33,7 +38,8 @@ def main() -> int:
     (DIST / "SHA256SUMS").write_text("\n".join(sums) + "\n", encoding="utf-8")
     for path in files:
         print(f"{path.stat().st_size:>9,} bytes  {path.name}")
-    faults += _first_verdict(next(DIST.glob("busproof-*.whl")))
+    for archive in sorted(DIST.glob("busproof-*.*")):
+        faults += _played(archive)
     print(*(f"✗ {fault}" for fault in faults), sep="\n")
     return int(bool(faults))
 
@@ -82,15 +88,26 @@ def _sbom() -> dict[str, Any]:
     }
 
 
-def _first_verdict(wheel: Path) -> list[str]:
-    """From `pip install` to a verdict, as a newcomer has it."""
+def _played(archive: Path) -> list[str]:
+    """From `pip install` to verdicts, as a newcomer has them."""
+    faults = []
     with tempfile.TemporaryDirectory() as folder:
         began = time.monotonic()
-        subprocess.run([sys.executable, "-m", "venv", f"{folder}/venv"], check=True)
-        subprocess.run([f"{folder}/venv/bin/pip", "install", "--quiet", str(wheel)], check=True)
-        ended = subprocess.run([f"{folder}/venv/bin/busproof", *FIRST_VERDICT], cwd=folder).returncode
-        print(f"from `pip install` to the first verdict: {time.monotonic() - began:.0f} s")
-    return [] if ended == 0 else [f"the first verdict ended with exit code {ended}"]
+        subprocess.run([_python(), "-m", "venv", f"{folder}/venv"], check=True)
+        install = f"busproof[chaos,audit] @ {archive.as_uri()}"
+        subprocess.run([f"{folder}/venv/bin/pip", "install", "--quiet", install], check=True)
+        for argv in PLAYED:
+            ended = subprocess.run([f"{folder}/venv/bin/busproof", *argv], cwd=folder, stdout=subprocess.DEVNULL)
+            faults += [f"{archive.name}: busproof {argv[0]} ended with {ended.returncode}"] if ended.returncode else []
+            print(f"{archive.name}: `pip install` to the end of {argv[0]}: {time.monotonic() - began:.0f} s")
+    return faults
+
+
+def _python() -> str:
+    """Debian's own, where it can make environments; else this one."""
+    debian = "/usr/bin/python3"
+    can = Path(debian).exists() and subprocess.run([debian, "-c", "import ensurepip"], check=False).returncode == 0
+    return debian if can else sys.executable
 
 
 if __name__ == "__main__":

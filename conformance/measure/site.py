@@ -137,8 +137,14 @@ def _with_links_of_the_site(text: str, path: Path) -> tuple[str, list[Path]]:
         target = next((target / name for name in OF_FOLDER if (target / name).exists()), target)
         if target.is_dir() or target.parent.name == "evidence":
             return match["words"][1:-1]
-        links.append(target)
-        return f"{match['words']}({os.path.relpath(place(target), place(path).parent)}{match['anchor'] or ''})"
+        narrow = target.with_stem(f"{target.stem}-narrow")  # its twin for a telephone: site.css shows one of the two
+        shown = {target: " .wide", narrow: " .narrow"} if narrow.exists() else {target: ""}
+        links.extend(shown)
+        return "".join(
+            f"{match['words']}({os.path.relpath(place(file), place(path).parent)}{match['anchor'] or ''})"
+            + (f"{{{kind} }}" if kind else "")
+            for file, kind in shown.items()
+        )
 
     return re.sub(f"{CODE}|{LINK}", here, text, flags=re.DOTALL), links
 

@@ -61,6 +61,64 @@ def test_the_value_that_differs_stands_out_in_both_answers() -> None:
     assert marked("nothing of a difference") == [[("nothing of a difference", False)]]
 
 
+def test_of_a_long_answer_the_part_around_the_value_is_shown() -> None:
+    """A short value is searched for with its member alone: digits stand anywhere."""
+    other = ", ".join(f'"n{n}": {n}' for n in range(100))
+    why = f'reply.left: 3 expected, not 0\n  model: {{{other}, "left": 3, {other}}}\n  bus:   {{{other}}}'
+    _, model, bus = marked(why)
+    assert [text for text, differs in model if differs] == ['"left": 3']
+    assert all(sum(len(text) for text, _ in line) < 300 for line in (model, bus))
+    assert model[0][0].startswith("  model: …")
+
+
+@pytest.mark.parametrize(
+    ("why", "step"),
+    [
+        ("broken: worker.lease.14\n" + WHY.replace("\n", "\nprocess 1: ack {} at 5 ms\n"), "make `ack` answer false"),
+        (
+            "reply.jobs[a:b].n: 3 expected, not 0\nprocess 0: dump {} at 5 ms",
+            "look for the call that left 0 for jobs[a:b].n",
+        ),
+        (
+            "reply.rows: [1] expected, not []\nprocess hand: ledger {} at 5 ms",
+            "look for the call that left [] for rows",
+        ),
+        (
+            "reply: a definite refusal with a code of its own expected, not {}\nprocess 0: ack {} at 5 ms",
+            "make `ack` end in a definite refusal",
+        ),
+        (
+            "reply.log: 4 of them, with [2] 7 expected, not 3 without it\nprocess 0: poll {} at 5 ms",
+            "find what log of `poll` lost: [2] 7",
+        ),
+        (
+            "reply.log[0]: no such message expected, not 7\nprocess 0: poll {} at 5 ms",
+            "find why `poll` shows log[0]: 7",
+        ),
+        (
+            (
+                "reply.acked: 1 expected, not 2\nprocess 0: poll {}\n  model: {}\n  bus: {}\n"
+                'process 1: ack {}\n  model:\n  bus: {"acked": 2}'
+            ),
+            "make `ack` answer 1",
+        ),
+        (
+            "reply.rows: 2 of them expected, not 3: copy for cas is too many\nprocess hand: ledger {}",
+            "find why copy for cas is too many in rows of `ledger`",
+        ),
+        ("reply.log: 7 expected, not a list without it: [8]\nprocess 0: poll {}", "find what log of `poll` lost: 7"),
+        (
+            "reply.log[1]: it before 9 expected, not behind that\nprocess 0: poll {}",
+            "find why `poll` shows log[1] too late",
+        ),
+        ("blocked by worker.log.01: of the same calls", "mend worker.log.01 first"),
+        ("blocked by worker.log.01, which leaves nothing to look at", "mend worker.log.01 first"),
+    ],
+)
+def test_the_first_step_is_about_the_call_that_differs(why: str, step: str) -> None:
+    assert first_step({"outcome": "fail", "why": why}).startswith(step)
+
+
 def test_the_first_step_fits_what_happened() -> None:
     """A lack is named, a slow bus is given time, and the advice of chaos comes before all guesses."""
     lacks = {"outcome": "could-not-run", "why": "needs a clock"}

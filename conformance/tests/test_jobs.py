@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -52,12 +53,14 @@ def test_a_service_calls_only_jobs_that_the_script_has(tmp_path: Path) -> None:
 
 
 def test_the_script_hands_the_bus_over_as_it_was_given(tmp_path: Path) -> None:
-    """Also with quotes and spaces; an unknown job is refused, and the worst exit code of several is the script's."""
+    """Also with quotes and spaces; an unknown job is refused; of invalid and unknown, the script is invalid."""
     argv = ["init", "ci", "worker", "shell", "--bus", BUS, "--folder", str(tmp_path)]
     assert cli.main(argv) == 0
     (tmp_path / "bin").mkdir()
     stand_in = tmp_path / "bin" / "busproof"
-    stand_in.write_text('#!/bin/sh\nprintf "%s\\n" "$@" >> told\n[ "$1" != chaos ]\n', encoding="utf-8")
+    stand_in.write_text(
+        '#!/bin/sh\nprintf "%s\\n" "$@" >> told\ncase $1 in check) exit 1;; chaos) exit 2;; esac\n', encoding="utf-8"
+    )
     stand_in.chmod(0o755)
     env = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
     assert subprocess.run(["sh", "busproof.sh"], cwd=tmp_path, env=env).returncode == 1
@@ -83,6 +86,31 @@ def test_the_action_judges_by_the_command_that_it_is_given(tmp_path: Path) -> No
         step_env = {**env, "COMMAND": command}
         assert subprocess.run(["bash", "-e", "-c", step], env=step_env, capture_output=True).returncode == code
     assert (tmp_path / "check" / "junit.xml").exists()
+
+
+def test_the_branch_of_the_badge_has_a_commit_for_each_verdict_that_is_another(tmp_path: Path) -> None:
+    """The step of the workflow, as it stands."""
+    text = (ROOT / "conformance/busproof/templates/ci/github.yml.txt").read_text(encoding="utf-8")
+    step = textwrap.dedent(text.rpartition("- run: |")[2].partition("\n")[2])
+
+    def git(*argv: str) -> str:
+        who = ["-c", "user.name=a", "-c", "user.email=a@localhost"]
+        return subprocess.run(["git", *who, *argv], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    git("init", "--quiet", "--bare", "origin")
+    git("clone", "--quiet", "origin", "here")
+    git("-C", "here", "commit", "--quiet", "--allow-empty", "--message", "first")
+    git("-C", "here", "push", "--quiet", "origin", "HEAD:main")
+    for number, verdict in enumerate(("valid", "valid", "invalid")):
+        git("clone", "--quiet", "--branch", "main", "origin", str(number))
+        folder = tmp_path / str(number) / "busproof-out/check"
+        folder.mkdir(parents=True)
+        for name in ("badge.svg", "badge.json"):
+            (folder / name).write_text(verdict, encoding="utf-8")
+        env = {**os.environ, "GITHUB_SHA": str(number)}
+        subprocess.run(["bash", "-e", "-c", step], cwd=tmp_path / str(number), env=env, check=True, capture_output=True)
+    subjects = git("--git-dir", "origin", "log", "--format=%s", "busproof-badge").splitlines()
+    assert subjects == ["The verdict of 2", "The verdict of 0"]
 
 
 @pytest.mark.nightly

@@ -11,32 +11,84 @@ import pytest
 
 from busproof import cli
 
-HIDDEN = ("fcntl", "resource", "termios", "pwd", "grp", "inotify_simple")
-HIDE = f"""\
-import sys
+# What macOS lacks, and what Windows lacks besides.
+DARWIN = """\
+import os, select, signal, socket, sys, sysconfig
+os.environ["_PYTHON_SYSCONFIGDATA_NAME"] = sysconfig._get_sysconfigdata_name()
+LACKING = {
+    os: "pidfd_open memfd_create eventfd sched_getaffinity sched_setaffinity posix_fadvise posix_fallocate pipe2"
+    " fdatasync waitid splice copy_file_range getrandom O_TMPFILE O_DIRECT O_PATH setns unshare",
+    select: "epoll",
+    signal: "sigtimedwait sigwaitinfo",
+    socket: "AF_NETLINK SO_PEERCRED",
+}
+MODULES = ["inotify_simple"]
+sys.platform = "darwin"
+"""
+WINDOWS = """\
+import asyncio, multiprocessing.pool, multiprocessing.popen_fork, shutil, subprocess, tempfile  # they need none there
+LACKING[os] += (
+    " fork forkpty register_at_fork killpg getpgid setpgid getuid geteuid getgid setsid mkfifo pread pwrite sysconf"
+    " statvfs wait wait4 fchmod fchown chown O_CLOEXEC O_DIRECTORY O_NOFOLLOW O_NONBLOCK O_SYNC WNOHANG nice getloadavg"
+)
+LACKING[select] += " poll"
+LACKING[signal] += " SIGKILL SIGHUP SIGALRM SIGUSR1 SIGUSR2 SIGCHLD SIGPIPE SIGSTOP SIGCONT setitimer alarm"
+LACKING[socket] += " AF_UNIX socketpair send_fds recv_fds"
+MODULES += ["fcntl", "resource", "termios", "pwd", "grp", "tty", "pty", "syslog"]
+sys.platform = "linux"  # the standard library would import its parts for Windows, which are not here
+"""
+HIDE = """\
 class Hide:
     def find_spec(self, name, path=None, target=None):
-        if name in {HIDDEN}:
+        if name in MODULES:
             raise ModuleNotFoundError(name, name=name)
-for name in {HIDDEN}:
+for module, names in LACKING.items():
+    for name in names.split():
+        vars(module).pop(name, None)
+for name in MODULES:
     sys.modules.pop(name, None)
 sys.meta_path.insert(0, Hide())
 """
 
 
-def test_check_explore_and_audit_run_where_these_modules_are_missing(tmp_path: Path) -> None:
+def on(system: str, folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
+    """`busproof` where all of this is hidden, from it and from each Python that it starts."""
+    hidden = DARWIN + (WINDOWS if system == "windows" else "") + HIDE
+    (folder / "sitecustomize.py").write_text(hidden, encoding="utf-8")
+    env = {**os.environ, "PYTHONPATH": str(folder)}
+    return subprocess.run(
+        [sys.executable, "-m", "busproof", *argv], cwd=folder, env=env, capture_output=True, text=True
+    )
+
+
+def test_check_explore_and_audit_run_where_macos_has_less(tmp_path: Path) -> None:
     """The reference's mailbox, too; chaos is another matter."""
-    (tmp_path / "sitecustomize.py").write_text(HIDE, encoding="utf-8")
-    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    assert cli.main(["init", "worker", "logger-python", str(tmp_path)]) == 0
-    subprocess.run([sys.executable, "logger.py"], cwd=tmp_path, check=True)
+    a_history(tmp_path)
     a_row = ["check", "mailbox", "--only", "mailbox.cursor.04", "-j", "1", "--out", str(tmp_path)]
     a_script = ["explore", "mailbox", "--script", "00003-v7"]
-    a_history = ["audit", "--engine", "python", str(tmp_path / "history.jsonl")]
-    for argv in (a_row, a_script, a_history):
-        done = subprocess.run([sys.executable, "-m", "busproof", *argv], env=env, capture_output=True, text=True)
+    for argv in (a_row, a_script, AUDIT):
+        done = on("macos", tmp_path, *argv)
         assert done.returncode == 0, f"{argv}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
-    assert subprocess.run([sys.executable, "-c", "import fcntl"], env=env, capture_output=True).returncode == 1
+    done = on("macos", tmp_path, "chaos", "worker")
+    assert (done.returncode, "chaos needs Linux" in done.stderr) == (2, True)
+
+
+def test_audit_runs_where_windows_has_less_and_what_plays_a_bus_says_what_it_needs(tmp_path: Path) -> None:
+    a_history(tmp_path)
+    for argv in (AUDIT, ["explain", "worker.log.01"]):
+        done = on("windows", tmp_path, *argv)
+        assert done.returncode == 0, f"{argv}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+    done = on("windows", tmp_path, "check", "mailbox")
+    assert (done.returncode, "check needs a POSIX system" in done.stderr) == (2, True)
+
+
+AUDIT = ["audit", "--engine", "python", "history.jsonl"]
+
+
+def a_history(folder: Path) -> None:
+    """Of the example logger."""
+    assert cli.main(["init", "worker", "logger-python", str(folder)]) == 0
+    subprocess.run([sys.executable, "logger.py"], cwd=folder, check=True)
 
 
 def test_chaos_says_at_once_what_it_needs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

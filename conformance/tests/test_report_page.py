@@ -69,6 +69,19 @@ def test_texts_of_a_picture_do_not_overlap(events: list[dict[str, Any]]) -> None
         assert y != other_y or x + 7.2 * chars <= other_x
 
 
+def test_what_was_asked_is_parted_between_words() -> None:
+    asked = {
+        "index": 0,
+        "process": 0,
+        "type": "invoke",
+        "op": "claim",
+        "value": {"task_id": "build", "agent_id": "bob"},
+    }
+    later = [{**asked, "index": n, "type": kind} for n, kind in enumerate(("ok", "invoke", "ok"), 1)]
+    texts = [text.text for text in ET.fromstring(str(picture([asked, *later]))).iter("text")]
+    assert {"task_id=build", "agent_id=bob"} <= set(texts)
+
+
 def test_the_answer_that_the_model_does_not_have_is_outlined_and_not_one_rightly_refused() -> None:
     ends = [("invoke", {}), ("fail", {}), ("invoke", {}), ("ok", {"differs": True})]
     events = [{"index": n, "process": 0, "type": kind, "op": "ack", **more} for n, (kind, more) in enumerate(ends)]

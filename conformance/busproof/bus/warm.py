@@ -8,6 +8,7 @@ and stderr to the warm process, which forks a child that runs PROGRAM on them in
 ends as the child ends, and the child is killed when the small program is: to a door it is the program itself.
 
 Only for programs of ours, which do nothing of note when they are imported: a bus of a user is started as the user says.
+Only on Linux: elsewhere no descriptor tells the end of a process, and each program is started as it is.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from importlib.abc import SourceLoader
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Self
 
 from busproof.bus.forked import COMMAND
@@ -47,11 +49,12 @@ def started_by(path: str, spec: str) -> str:
     """The same bus, started by the warm process at this path, if it is a program of this Python; else as it is."""
     scheme, _, command = spec.partition(":")
     argv = shlex.split(command)
-    if not argv or argv[0] != sys.executable:
+    if not argv or argv[0] != sys.executable or not _IS_POSSIBLE:
         return spec
     return f"{scheme}:{shlex.join([*COMMAND, path, *argv[1:]])}"
 
 
+_IS_POSSIBLE = hasattr(os, "pidfd_open")
 _FOLDER_BYTES_MAX = 75  # of a path: the path of a socket in a folder there has 107 at most
 
 
@@ -193,11 +196,19 @@ def _take_over(streams: Sequence[int], request: list[str]) -> list[str]:
     return program
 
 
+def _keep_code(module: ModuleType) -> None:
+    """A program's code is read, and perhaps compiled, once for all children."""
+    loader = module.__spec__.loader if module.__spec__ else None
+    if isinstance(loader, SourceLoader):
+        code = loader.get_code(module.__name__)
+        loader.get_code = lambda fullname: code  # type: ignore[method-assign]
+
+
 def _serve(path: str, modules: Sequence[str]) -> None:
     del sys.path[0]  # the folder that we were started in
-    for module in modules:
+    for name in modules:
         with contextlib.suppress(ImportError):  # the program that needs it will say so
-            importlib.import_module(module)
+            _keep_code(importlib.import_module(name))
     gc.collect()
     gc.freeze()  # or the children's collections would copy every page
     server = _Server(path)

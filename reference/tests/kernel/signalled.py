@@ -21,7 +21,7 @@ from typing import Any
 import refbus
 from refbus.cli import main
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 COUNTED_S = 1.0  # of a run, from its start
 FIRST = 30  # before it, Python itself is still at the start, and answers Ctrl-C by a traceback
 OWN = str(Path(refbus.__file__).parent)

@@ -57,6 +57,8 @@ class Guest:
     """An adapter's connection to the host."""
 
     def __init__(self, plan: Plan) -> None:
+        if not hasattr(socket, "SO_PEERCRED"):
+            raise Lost("a server that sessions share needs Linux: run it in a container, or map its command line")
         self._start_s = plan.start_s if plan.is_each else 0.0
         deadline = time.monotonic() + plan.start_s
         host: subprocess.Popen[bytes] | None = None

@@ -23,37 +23,74 @@ def causes(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     return _grouped(rows, lambda row: HOW_LONG if HOW_LONG in row["why"] else _difference(row))
 
 
-_DIFFERS = re.compile(r"^(?P<path>[^:]+): (?P<expected>.*) expected, not (?P<actual>.*)$")
+_DIFFERS = re.compile(r"^\s*(?P<path>\S.*?): (?P<expected>.*) expected, not (?P<actual>.*)$")
+_CALLED = re.compile(r"^\s*process (\S+): (\w+) .*(?:\n.*\n\s*bus:(.*))?", re.MULTILINE)  # who, what, the answer
+_BLOCKED_BY = "blocked by "
+_BLOCKED = re.compile(rf"{_BLOCKED_BY}([\w.]+)")
+# A list that lacks members, or has too many, in the words of the model.
+_LACKS = re.compile(r": (?:\d+ of them, with )?(.*) expected, not (?:\d+|a list) without")
+_BEFORE = "it before "
+_HAS_TOO = re.compile(r"expected, not \d+(?:, with (.*) too$|: (.* is (?:missing|too many))$)")
+_NONE = "no such message"
+_LOOKS = frozenset({"dump", "hand"})  # a call, or a process, that shows the state: other calls made it
 _REFUSAL = "refusal "  # in the words for one (`oracle.models.spec.Refusal`)
 STEP_CHARS = 160
+WORD_CHARS = 10  # a shorter value stands anywhere
+VALUE_CHARS = 70
+AROUND_CHARS = 120  # of a long answer, on either side of what differs
 
 
 def first_step(row: dict[str, Any]) -> str:
     """What to do first about a row that did not hold, in one line."""
     if row.get("step"):
         return str(row["step"])
-    first = next((line.strip() for line in row["why"].split("\n") if line.strip()), "")
-    method = str(row.get("cause", "")).partition(" ")[0]
-    differs = _DIFFERS.match(first)
+    lines = [line.strip() for line in row["why"].split("\n") if line.strip()]
+    differs = next(filter(None, map(_DIFFERS.match, lines)), None)
+    calls = list(_CALLED.finditer(row["why"]))
+    member = f'"{_member(differs)}"' if differs else ""
+    called = next((call for call in calls if member in (call[3] or "")), calls[0] if calls else None)
+    method = called[2] if called else str(row.get("cause", "")).partition(" ")[0]
+    is_look = called is not None and not _LOOKS.isdisjoint(called.group(1, 2))
+    first = lines[0] if lines else ""
+    blocks = _BLOCKED.match(first)
     if row["outcome"] == "could-not-run":
         step = f"see what it lacks: {first}"
     elif HOW_LONG in row["why"]:
         step = "see on the bus's stderr why no answer came; a slow bus is given more time by BUSPROOF_PATIENCE=10"
+    elif blocks:
+        step = f"mend {blocks[1]} first"
+    elif row["outcome"] == "inconclusive":
+        step = f"play what was not decided: {first}"
     elif differs and method:
-        step = _made_to_answer(method, differs)
+        step = _made_to_answer(method, differs, is_look=is_look)
     else:
         step = f"play it, and look at its last call: {first}"
     return step if len(step) <= STEP_CHARS else f"{step[: STEP_CHARS - 1]}…"
 
 
-def _made_to_answer(method: str, differs: re.Match[str]) -> str:
+def _made_to_answer(method: str, differs: re.Match[str], *, is_look: bool) -> str:
     """What the call must do instead, at the place that differs."""
-    path, expected, actual = differs.groups()
+    path, expected, actual = differs["path"], _brief(differs["expected"]), _brief(differs["actual"])
+    member = path.removeprefix("reply.")
     if _REFUSAL in expected:
-        return f"make `{method}` refuse this call with {expected.split()[-1]}; it answered {actual}"
+        return f"make `{method}` end in {expected}, not in {actual}"
     if _REFUSAL in actual:
         return f"make `{method}` answer this call; it came out as {actual}"
+    if expected == _NONE:
+        return f"find why `{method}` shows {member}: {actual}"
+    if expected.startswith(_BEFORE):
+        return f"find why `{method}` shows {member} too late: behind {expected.removeprefix(_BEFORE)}"
+    if lacks := _LACKS.search(differs.string):
+        return f"find what {member} of `{method}` lost: {_brief(lacks[1])}"
+    if has := _HAS_TOO.search(differs.string):
+        return f"find why {_brief(has[2] or f'there is {has[1]}')} in {member} of `{method}`"
+    if is_look:
+        return f"look for the call that left {actual} for {member}, instead of {expected}"
     return f"make `{method}` answer {expected} for {path}, not {actual}"
+
+
+def _brief(text: str, most: int = VALUE_CHARS) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def marked(why: str) -> list[list[tuple[str, bool]]]:
@@ -62,18 +99,40 @@ def marked(why: str) -> list[list[tuple[str, bool]]]:
     differs = next(filter(None, map(_DIFFERS.match, lines)), None)
     if differs is None:
         return [[(line, False)] for line in lines]
-    member = next(reversed(re.findall(r"[A-Za-z_]\w*", differs["path"])), "")
+    member = _member(differs)
     sides = {"model:": differs["expected"], "bus:": differs["actual"]}
-    return [_pieces(line, member, sides.get(line.split(maxsplit=1)[0] if line.split() else "", "")) for line in lines]
+    return [
+        [(_in_brief(differs), False)]
+        if line == differs.string
+        else _pieces(line, member, sides.get(line.split(maxsplit=1)[0] if line.split() else "", ""))
+        for line in lines
+    ]
+
+
+def _member(differs: re.Match[str]) -> str:
+    """The name of the member that differs."""
+    return next(reversed(re.findall(r"[A-Za-z_]\w*", differs["path"])), "")
 
 
 def _pieces(line: str, member: str, value: str) -> list[tuple[str, bool]]:
     """A line, with the first place of a value of this member apart."""
-    for target in (f'"{member}": {value}', value):
-        before, there, after = line.partition(target) if value else (line, "", "")
+    for target in filter(None, (f'"{member}": {value}' if value else "", value if len(value) > WORD_CHARS else "")):
+        before, there, after = line.partition(target)
         if there:
-            return [(before, False), (there, True), (after, False)]
-    return [(line, False)]
+            return [(_end(before), False), (there, True), (_brief(after, AROUND_CHARS), False)]
+    return [(_brief(line, 2 * AROUND_CHARS) if value else line, False)]
+
+
+def _in_brief(differs: re.Match[str]) -> str:
+    """The line of a difference, with the beginnings of its long values."""
+    path, expected, actual = (_brief(text, 2 * AROUND_CHARS) for text in differs.groups())
+    return f"{path}: {expected} expected, not {actual}"
+
+
+def _end(text: str) -> str:
+    """The end of a line, behind the word that says whose answer it is."""
+    whose, _, answer = text.partition(": ")
+    return text if len(text) <= AROUND_CHARS else f"{whose}: …{answer[-AROUND_CHARS:]}"
 
 
 def _difference(row: dict[str, Any]) -> str:
@@ -129,7 +188,7 @@ def settled(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _told_blocked(row: dict[str, Any], first: str) -> dict[str, Any]:
-    why = f"blocked by {first}: of the same calls, but this one held in {row['held']} other scripts of the corpus"
+    why = f"{_BLOCKED_BY}{first}: of the same calls, but this one held in {row['held']} other scripts of the corpus"
     return {**row, "outcome": "inconclusive", "why": why}
 
 

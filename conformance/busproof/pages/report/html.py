@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,11 @@ from busproof.pages.report.swimlane import picture
 from busproof.pages.report.terminal import not_asked, replay_command
 from busproof.run.result import WORST_FIRST
 from busproof.words import printable
+
+# The picture shows the steps, and the line below it plays the script.
+_STEPS = re.compile(
+    r"^\s*before it, .* steps:\n(\s*\{.*\n)*(\s*script .* of the corpus; play it again: .*)?", re.MULTILINE
+)
 
 
 def write(report: Report, path: Path) -> None:
@@ -45,14 +51,19 @@ def write(report: Report, path: Path) -> None:
 def _shown(report: Report) -> Any:
     """A row of the report, with the page's additions."""
     known = catalogue(report.header["system"])
-    return lambda row: {
-        **row,
-        "row": known[row["requirement"]],
-        "picture": picture(row["events"]),
-        "lines": marked(row["why"]),
-        "first_step": first_step(row),
-        "replay": replay_command(row, report.header),
-    }
+
+    def shown(row: dict[str, Any]) -> dict[str, Any]:
+        drawn = picture(row["events"])
+        return {
+            **row,
+            "row": known[row["requirement"]],
+            "picture": drawn,
+            "lines": marked(_STEPS.sub("", row["why"]).rstrip() if drawn else row["why"]),
+            "first_step": first_step(row),
+            "replay": replay_command(row, report.header),
+        }
+
+    return shown
 
 
 def _known(report: Report) -> list[dict[str, Any]]:

@@ -4,16 +4,18 @@ An operation is a bar from its call to its answer, green if it was answered, red
 Below the bar stands what was asked, without the name of the session's own agent, and then the answer. Concurrent
 operations show at a glance. A kill is a bar of its own; a lease that was granted is a line below its claim, with the
 time at which it ends. Time is the order of events: a bus whose clock the kit sets does all at one moment. The
-outlined bar is the first that was refused, or, where a model knows the right answers, those that it does not give.
+outlined bar is the last to end, or, where a model knows the right answers, those that it does not give.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
+import textwrap
 from typing import Any
 
 from markupsafe import Markup
+
+from busproof.words import as_json
 
 LANE, STEP, LEFT, CHAR = 74, 74, 96, 7.3  # pixels: height of a lane, width of an event, room for names, a character
 LINE, ASKED_LINES = 14, 2
@@ -35,7 +37,7 @@ def picture(events: list[Event]) -> Markup:
         parts.append(Markup('<text class="soft" x="0" y="{}">{}</text>').format(y - LANE + 21, _cut(session[1], LEFT)))
         parts.append(Markup('<line class="lane" x1="{}" x2="{}" y1="{}" y2="{}"/>').format(LEFT, width, y, y))
     bad = [bar for bar in bars if bar["answer"] and bar["answer"].get("differs")]
-    bad = bad or [bar for bar in bars if bar["class"] == "failed"][:1]
+    bad = bad or [max(bars, key=lambda bar: bar["to"])]
     for bar in bars:
         lane = _session(bar["call"])
         later = (_x(other["from"]) for other in bars if other["from"] > bar["from"] and _session(other["call"]) == lane)
@@ -109,7 +111,7 @@ def _x(place: int) -> int:
 
 def _said(event: Event) -> str:
     value = event.get("value")
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
+    return value if isinstance(value, str) else "" if value is None else as_json(value)
 
 
 def _asked(call: Event) -> str:
@@ -118,14 +120,13 @@ def _asked(call: Event) -> str:
     if not isinstance(value, dict):
         return _said(call)
     others = {name: each for name, each in value.items() if each != call.get("agent")}
-    return " ".join(f"{name}={each if isinstance(each, str) else json.dumps(each)}" for name, each in others.items())
+    return " ".join(f"{name}={each if isinstance(each, str) else as_json(each)}" for name, each in others.items())
 
 
 def _wrapped(text: str, pixels: int) -> list[str]:
-    """The text in lines that fit; what the last one has no room for is left out."""
+    """The text in lines that fit, parted between words; what the last one has no room for is left out."""
     most = max(int(pixels / CHAR) - 1, 1)
-    lines = [text[start : start + most] for start in range(0, len(text), most)]
-    return lines if len(lines) <= ASKED_LINES else [*lines[: ASKED_LINES - 1], f"{lines[ASKED_LINES - 1][:-1]}…"]
+    return textwrap.wrap(text, most, max_lines=ASKED_LINES, placeholder="…", break_on_hyphens=False)
 
 
 def _cut(text: str, pixels: int) -> str:

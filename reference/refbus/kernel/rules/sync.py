@@ -72,11 +72,6 @@ def next_seq(counter: int | None, newest: int) -> int:
     return max(counter or 1, newest + 1)
 
 
-def is_unread(seq: int, sender: str, *, position: int, reader: str, include_self: bool) -> bool:
-    """Is a message news to a reader whose cursor is at `position`?"""
-    return seq > position and (include_self or sender != reader)
-
-
 def passed(position: int, unread: Sequence[int], max_items: int, newest: int) -> int:
     """The cursor of a reader that takes the first max_items unread ones: nothing before it is unread (B4, B8)."""
     return unread[max_items] - 1 if len(unread) > max_items else max(position, newest)

@@ -325,8 +325,10 @@ def older_schema(ctx: Ctx) -> None:
     claimed = a.call("try_claim_task", task_id="t")["claimed"] if ctx.has("lease") else True
     with database(ctx) as db:
         version = db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
-    good = kept == ["old"] and claimed and version is not None and version[0] == "1"
-    ctx.expect("worker.log.41", good, f"after opening it the old messages are {kept}, claim {claimed}, {version}")
+    version = version and version[0]
+    good = kept == ["old"] and claimed and version == "1"
+    words = f"after opening it the old messages are {kept}, a claim is granted: {claimed}, schema_version is {version}"
+    ctx.expect("worker.log.41", good, words)
     publish(a, id="new", payload=1)
     if ctx.has("export"):
         a.call("export_to_jsonl")
