@@ -208,7 +208,7 @@ class Damage:
                 return end
             if catch_up is not None:
                 other.call(catch_up)
-            dump = reading.dump(other, store, self._ground.fleet.hello, self._ground.subject)
+            dump = reading.dump(other, store, self._ground.fleet, self._ground.subject)
             self._let_go(other)
         there = {row[self._ground.subject.id] for row in dump[self._ground.subject.table]}
         if missing := self._ground.subject.repertoire.ids(self._operation.method, params) - there:

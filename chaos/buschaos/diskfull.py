@@ -166,7 +166,7 @@ class _FullDisk:
             session = self._open(store, recorder, 2)
             try:
                 self._enter(session)
-                seen = reading.dump(session, store, self._fleet.hello, self._subject)
+                seen = reading.dump(session, store, self._fleet, self._subject)
             finally:
                 self._fleet.give_back(session.door, retired=session.retired or self._subject.is_slow_to_start)
         return {row[self._subject.id] for row in seen["messages"]}
@@ -305,14 +305,14 @@ class _FullDisk:
             witness = Session(self._fleet.door(1, store, {}), recorder, process=4, agent="bob")
         try:
             tell_time(witness, hello, WHEN_MS)
-            dump = reading.dump(witness, store, hello, subject)
+            dump = reading.dump(witness, store, self._fleet, subject)
             self._judge_answers(dump, answers, level)
             self._judge_store(store, dump, level)  # before a call again heals it
             for operation in self._operations:
                 self._call_again(session, operation, level)
             if "export" in hello.nouns and self._subject.export is not None:
                 witness.call(self._subject.export)
-            return reading.dump(witness, store, hello, subject)
+            return reading.dump(witness, store, self._fleet, subject)
         finally:
             if witness is not session:
                 self._fleet.give_back(witness.door, retired=witness.retired)

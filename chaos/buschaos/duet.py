@@ -34,7 +34,7 @@ from buschaos.stage import SESSION_METHODS, Ground, Victims
 from buschaos.state import Evidence, Problem, difference
 from buschaos.subjects.base import PeerCall
 from buschaos.tape import image
-from busproof.bus.base import Door, DoorError, Refused
+from busproof.bus.base import Door, DoorError, Refused, patient
 from busproof.bus.session import Session
 from busproof.contract.history import Event, Recorder, merged, read, write
 
@@ -48,7 +48,7 @@ LIMIT_S = 120.0  # a call that ends at all is over long before: doors have limit
 SLICE_S = 0.002
 STAND_S = 10.0  # no process is held longer for another: its caller would give it up, through no fault of its own
 ATTEMPT = 4  # calls at most, in an attempt that is made again and again
-CIRCLE = 12  # calls that only repeat themselves
+CIRCLE = 24  # calls that only repeat themselves; a program that makes its folders before each step has a dozen
 IDLE_S = 0.3  # a process that sleeps so long without a break, in any call, waits for another
 # The calls of a process that waits for another: nanosleep, clock_nanosleep, fcntl, flock.
 _WAIT_NUMBERS = {"x86_64": {35, 230, 72, 73}, "aarch64": {101, 115, 25, 32}}
@@ -143,7 +143,7 @@ class Duet:
                     turns.insert(0 if first == "late" else ORDERS.index(first), mine)
                     for thread in turns:
                         thread.start()
-                        thread.join(LIMIT_S)
+                        thread.join(patient(LIMIT_S))
                 else:
                     mine.start()
                     until(lambda: victims.stands or not mine.is_alive())
@@ -180,7 +180,7 @@ class Duet:
         for thread in threads:
             if thread.ident is None:
                 thread.start()
-            thread.join(LIMIT_S)
+            thread.join(patient(LIMIT_S))
         self.waited_ms = round(1000 * (time.monotonic() - self._let_go_s)) if self.peer_waited else 0
 
     def _pass_time(self, *sessions: Session) -> None:
@@ -264,7 +264,7 @@ class Duet:
     def _dump(self) -> dict[str, Any]:
         """Dump by a process that was not there, or from outside; the latter is only recorded as the peer's."""
         witness = self._witness or self._sessions[-1]
-        return reading.dump(witness, self._store, self._ground.fleet.hello, self._ground.subject)
+        return reading.dump(witness, self._store, self._ground.fleet, self._ground.subject)
 
     def judge(self) -> list[Problem]:
         """Check all that must be true in any order; the victim goes on first, as its memory may be old by now."""
@@ -459,7 +459,7 @@ def _call(answers: dict[str, Any], name: str, session: Session, calls: list[tupl
 
 
 def until(is_so: Callable[[], bool], limit_s: float = LIMIT_S) -> None:
-    """Wait for it, but no longer than the limit."""
-    deadline = time.monotonic() + limit_s
+    """Wait for it, but no longer than the limit of a bus of this speed."""
+    deadline = time.monotonic() + patient(limit_s)
     while not is_so() and time.monotonic() < deadline:
         time.sleep(SLICE_S)

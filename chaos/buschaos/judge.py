@@ -70,7 +70,7 @@ def read_to_the_end(
             record_export(recorder, first, facts)
         dump = None
         if reading.can_dump(fleet.hello):
-            dump = reading.dump(auditor, store, fleet.hello, reading.with_ledger(auditor, fleet.hello, subject))
+            dump = reading.dump(auditor, store, fleet, reading.with_ledger(auditor, fleet.hello, subject))
     merge([*parts, last_part], into)
     return Evidence(dump, facts, subject.truth.promises(read(into)), exports, endless)
 

@@ -41,6 +41,7 @@ class Operation:
     needs: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()  # features that a bus must not have: those that have them play another operation for it
     is_once: bool = False  # twice is not once
+    is_each: bool = False  # takes messages, maybe one after the other: a death leaves some of them taken
     empty_store: bool = False  # played on an empty folder
     is_first: bool = False  # the session's first call: it has not said yet who it is
     again: tuple[str, ...] = ()  # codes with which the same call may be refused, once it has happened

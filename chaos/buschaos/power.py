@@ -7,8 +7,8 @@ goes. The bus declares in hello.durability what must hold:
     power-loss     nothing that was acknowledged is missing: the state is the one after the last answer, or after the
                    call that was under way
     process-crash  the store opens and is whole, and holds the state after some call: a prefix is left. No row lacks
-                   its blob, no file claims more than the database holds. How much was lost is told. If files and a
-                   database are written apart (`Truth.pieces`), each of them is whole.
+                   its blob, no file claims more than the database holds. How much was lost is told. If files are
+                   written apart (`Truth.pieces`), each of them is whole.
 """
 
 from __future__ import annotations

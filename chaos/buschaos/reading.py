@@ -13,10 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from buschaos.state import Shown, short
+from buschaos.tape import image
 from busproof.bus.base import Door, Refused
+from busproof.bus.fleet import Fleet
+from busproof.bus.scratch import ROOM_OF_FEW_BYTES, scratch
 from busproof.bus.session import Session
 from busproof.bus.sqlite import SqliteDoor
 from busproof.contract import CONTRACTS, HelloReply
+from busproof.contract.history import Recorder
 
 if TYPE_CHECKING:
     from buschaos.subjects.base import Subject
@@ -38,9 +42,8 @@ Read = Callable[[Path], dict[str, Any]]
 
 
 def can_compare(hello: HelloReply, subject: Subject) -> bool:
-    """Can two states be told apart, at least by what readers are shown? Not where a look takes what it is shown."""
-    takes = "consumes" in hello.features and "unacked" not in hello.features
-    return can_dump(hello) or (subject.shown is not None and not takes)
+    """Can two states be told apart, at least by what readers are shown?"""
+    return can_dump(hello) or subject.shown is not None
 
 
 def suited(subject: Subject, hello: HelloReply) -> Subject:
@@ -48,13 +51,16 @@ def suited(subject: Subject, hello: HelloReply) -> Subject:
     return subject if can_dump(hello) or subject.shown is None else replace(subject, read=None)
 
 
-def dump(session: Session, store: Path, hello: HelloReply, subject: Subject) -> dict[str, Any]:
+def dump(session: Session, store: Path, fleet: Fleet, subject: Subject) -> dict[str, Any]:
     """The state, recorded as a `dump` of this session; read from outside if the system has a way."""
+    hello = fleet.hello
     if subject.read is not None:
         return _as(session, Outside(subject.read, store)).call("dump")
     if "dump" in hello.features and not ("sqlite" in hello.features and _is_large(session, store)):
         return session.call("dump")
     if not can_dump(hello) and subject.shown is not None:
+        if {"consumes", "unacked"} & set(hello.features) == {"consumes"}:
+            return _drained(session, store, fleet, subject.shown)
         return Shown(subject.shown(session, hello))
     door = SqliteDoor()
     try:
@@ -63,6 +69,20 @@ def dump(session: Session, store: Path, hello: HelloReply, subject: Subject) -> 
         return _as(session, door).call("dump")
     finally:
         door.close()
+
+
+def _drained(session: Session, store: Path, fleet: Fleet, shown: Callable[[Session, HelloReply], Any]) -> Shown:
+    """Where a look takes what it is shown: all that a copy of the store shows. It is no part of the history."""
+    with scratch("drained", room_bytes=ROOM_OF_FEW_BYTES) as folder:
+        image.copy(store, folder / "store")
+        with contextlib.closing(Recorder(folder / "drained.jsonl", run="drained", system=fleet.system)) as recorder:
+            reader = Session(fleet.door(1, folder / "store", {}), recorder, process=session.process, agent="bob")
+            try:
+                if session.now_ms is not None:
+                    reader.set_clock(session.now_ms)
+                return Shown(shown(reader, fleet.hello))
+            finally:
+                fleet.give_back(reader.door, retired=reader.retired or not reader.door.serves_many)
 
 
 def with_ledger(session: Session, hello: HelloReply, subject: Subject) -> Subject:

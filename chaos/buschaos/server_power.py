@@ -161,6 +161,6 @@ class ServerPower:
             with contextlib.closing(Recorder(part, run="points", system=self._fleet.system)) as recorder:
                 session = Session(door, recorder, process=3, agent="kit")
                 tell_time(session, self._fleet.hello, T0_MS + LATER_MS)
-                return reading.dump(session, store, self._fleet.hello, self._subject)
+                return reading.dump(session, store, self._fleet, self._subject)
         finally:
             self._fleet.give_back(door, retired=True)

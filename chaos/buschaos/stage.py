@@ -240,7 +240,7 @@ class Stage:
     def _dump(self) -> dict[str, Any]:
         subject = self._ground.subject
         if subject.read is None:
-            return reading.dump(self._come(), self._store, self._ground.fleet.hello, subject)
+            return reading.dump(self._come(), self._store, self._ground.fleet, subject)
         outside = reading.Outside(subject.read, self._store)
         return Session(outside, self._recorder, process=_SURVIVOR, agent="kit").call("dump")
 
@@ -384,7 +384,8 @@ class Stage:
         if refused is not None and refused.definite and not _is_undone(left_state, before, after):
             why = f"was refused as certainly not done ({refused.code}), and yet: {state.difference(before, left_state)}"
             return [self._problem(why)]
-        if not _is_either(left_state, before, after):
+        is_partly = self._operation.is_each and not outcome.answered and _is_between(left_state, before, after)
+        if not is_partly and not _is_either(left_state, before, after):
             return [self._problem(f"is half done: {state.difference(before, left_state)}")]
         return []
 
@@ -557,6 +558,14 @@ def _is_undone(left_state: dict[str, Any], before: dict[str, Any], after: dict[s
     if state.tables(before) == state.tables(after):
         return left_state == before
     return state.tables(left_state) == state.tables(before) and _is_either(left_state, before, after)
+
+
+def _is_between(left_state: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> bool:
+    """Of the rows that the operation takes away, some are gone."""
+    return all(
+        state.without(after[name], left_state[name]) == [] == state.without(left_state[name], before[name])
+        for name in before
+    )
 
 
 def _is_either(left_state: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> bool:

@@ -125,7 +125,7 @@ def by_field(why: str) -> list[str]:
 
 def _rows(before: list[Any], after: list[Any]) -> str:
     """Rows that changed, by the columns that did; those that are missing, and those that nobody expected."""
-    missing, extra = _without(before, after), _without(after, before)
+    missing, extra = without(before, after), without(after, before)
     if not missing and not extra:
         return "the rows stand in another order"
     changed = []
@@ -141,7 +141,7 @@ def _rows(before: list[Any], after: list[Any]) -> str:
     return ", ".join([*changed[:ROWS_TOLD], *more, *gone, *new])
 
 
-def _without(rows: list[Any], others: list[Any]) -> list[Any]:
+def without(rows: list[Any], others: list[Any]) -> list[Any]:
     """Each row as often as it stands here without a match there."""
     left = list(others)
     left_over = []

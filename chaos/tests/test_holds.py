@@ -218,9 +218,10 @@ def test_a_peer_is_held_against_operations_that_there_are() -> None:
 @pytest.mark.parametrize(
     ("calls", "is_one"),
     [
-        ([("rename", "lock", None)] * 12, True),
-        ([("openat", "lock/pid", None), ("mkdir", "lock", None)] * 6, True),
-        ([("rename", "lock", None)] * 11, False),
+        ([("rename", "lock", None)] * 24, True),
+        ([("openat", "lock/pid", None), ("mkdir", "lock", None)] * 12, True),
+        ([("rename", "lock", None)] * 23, False),
+        ([("mkdir", "roster", None), ("mkdir", "inboxes", None)] * 7, False),  # agent-bus-team 0.7.0 sends so
         ([("write", "log", 9)] * 40, False),
         ([("unlink", f"{number}", None) for number in range(40)], False),
     ],

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from chaos.tests.acts import outcomes, play, problems_of
 
 from buschaos import reading
 from buschaos.judge import read_to_the_end
@@ -98,17 +99,34 @@ def test_a_large_store_says_the_same_by_its_tables(tmp_path: Path, fill: Fill, m
     ):
         session = Session(fleet.door(1, tmp_path, {}), recorder, process=1, agent="bob")
         fill(session)
-        dump = reading.dump(session, tmp_path, fleet.hello, SUBJECTS[system])
+        dump = reading.dump(session, tmp_path, fleet, SUBJECTS[system])
         monkeypatch.setattr(reading, "LARGE_BYTES", 0)
         monkeypatch.setattr(session, "call", None)
-        read = reading.dump(session, tmp_path, fleet.hello, SUBJECTS[system])
+        read = reading.dump(session, tmp_path, fleet, SUBJECTS[system])
         fleet.give_back(session.door, retired=False)
     assert read["messages"]
     assert read == {name: dump[name] for name in read}  # tables of the bus's own aside
 
 
-@pytest.mark.parametrize(("promises", "is_seen"), [("", True), ("consumes", False), ("consumes unacked", True)])
-def test_a_bus_whose_every_look_takes_what_it_shows_is_not_compared(promises: str, is_seen: bool) -> None:
+def test_a_death_may_leave_some_of_what_a_receive_takes(tmp_path: Path, harmless: Callable[[str], str]) -> None:
+    """To read is to take, one message after another."""
+    played = play("mailbox", harmless("mailbox_takes_one_by_one"), tmp_path, "receive, once", points=True)
+    assert problems_of(played) == []
+    assert outcomes("mailbox", played)["mailbox.log.21"] == "pass"
+
+
+@pytest.mark.parametrize("promises", ["", "consumes", "consumes unacked"])
+def test_a_look_takes_nothing_even_where_a_receive_does(promises: str, tmp_path: Path) -> None:
     bus = f"exec:{shlex.quote(sys.executable)} -m refbus.mailbox {promises}"
-    with contextlib.closing(Fleet([bus], system="mailbox")) as fleet:
-        assert reading.can_compare(fleet.hello, SUBJECTS["mailbox"]) is is_seen
+    with (
+        contextlib.closing(Fleet([bus], system="mailbox")) as fleet,
+        contextlib.closing(Recorder(tmp_path / "part.jsonl", run="test", system="mailbox")) as recorder,
+    ):
+        session = Session(fleet.door(0, tmp_path, {}), recorder, process=0, agent="bob")
+        for agent in ("alice", "bob", "carol"):
+            session.call("receive", agent_id=agent)
+        session.call("send", agent_id="alice", to="bob", body="one")
+        looks = [reading.dump(session, tmp_path, fleet, SUBJECTS["mailbox"])["messages"] for _ in range(2)]
+        assert looks == [[{"agent": "bob", "body": "one"}]] * 2
+        assert [message["body"] for message in session.call("receive")["messages"]] == ["one"]
+        fleet.give_back(session.door, retired=False)

@@ -263,7 +263,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.add_argument("--seed", type=int, help="seed of the workload and of the search")
     check.add_argument("--nightly", action="store_true", help="1,500 programs of the search instead of 10 or 25")
-    check.add_argument("-j", "--jobs", type=_jobs, default="auto", help="processes (default: 2-4 a core, at most 8)")
+    check.add_argument(
+        "-j",
+        "--jobs",
+        type=_jobs,
+        default="auto",
+        help="processes (default: 2-4 a core, at most 8, and those that only wait)",
+    )
     check.add_argument(
         "--budget", type=_budget, metavar="TIME", help="end after 90s, 10m, 2h; the rest is could-not-run"
     )

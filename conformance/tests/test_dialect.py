@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from busproof.oracle.models.spec import Model
+from busproof.oracle.models.mailbox import MailboxModel
+from busproof.oracle.models.spec import Model, Refusal
 from busproof.play.explore.dialect import History, explained, of_two_minds, tried
 from busproof.play.explore.orders import Called
 
@@ -105,3 +107,17 @@ def test_what_a_bus_alone_knows_is_tried_both_ways(falls: list[bool], is_whole: 
     history[-1][0][0].seen = {"numbers": list(range(left))}
     assert bool(tried(Leaky, history, {"knock": "one may fall"}).states) == is_whole
     assert bool(tried(Leaky, history, {}).states) == (is_whole and not any(falls))
+
+
+@pytest.mark.parametrize("seen", list(itertools.product([{}, Refusal("NOT_FOUND", definite=True)], repeat=2)))
+def test_a_mailbox_may_answer_acks_of_what_is_anothers_one_way_and_the_other(seen: tuple[Any, Any]) -> None:
+    """lnfnt-a2a takes that of the sender, who has a copy, and refuses all others'; neither changes anything."""
+    calls: list[tuple[str, dict[str, Any], Any]] = [
+        *(("receive", {"agent_id": agent}, {"messages": []}) for agent in ("ann", "bob", "cat")),
+        ("send", {"agent_id": "ann", "to": "bob", "body": "one"}, {"id": "1"}),
+        ("ack", {"agent_id": "ann", "ids": ["1"]}, seen[0]),
+        ("ack", {"agent_id": "cat", "ids": ["1"]}, seen[1]),
+        ("receive", {"agent_id": "bob"}, {"messages": [{"id": "1", "body": "one"}]}),
+    ]
+    history: History = [([Called(str(n), 0, *call, 0, seen=answer)], ()) for n, (*call, answer) in enumerate(calls)]
+    assert explained(lambda made: MailboxModel(frozenset({"log", "cursor", "ack"}), {}, made), history, {}, {})

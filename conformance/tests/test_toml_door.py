@@ -3,6 +3,8 @@
 import contextlib
 import os
 import shlex
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -16,6 +18,7 @@ from conformance.tests.program import busproof
 from busproof.bus.base import Door, Lost, Refused
 from busproof.bus.child import Household
 from busproof.bus.doors import open_door
+from busproof.bus.toml.door import SLEEPERS
 from busproof.contract import CONTRACTS
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -238,16 +241,64 @@ def test_every_other_process_comes_by_the_second_way(tmp_path: Path) -> None:
 
 
 def test_an_agent_can_be_a_live_process(tmp_path: Path) -> None:
-    """It has the session's pid, and dies with the session."""
+    """It lives on when its session is killed, for others write to it meanwhile, and ends with the kit."""
     toml = 'names = { pattern = "codex#{n}", needs_pid = true }\n' + ECHO.replace('"$body"', '"$agent", "$pid"')
     program = "import json, sys\nprint(json.dumps({'id': ' '.join(sys.argv[2:])}))\n"
     fleet = bus(tmp_path, toml, echo=program)
     door = fleet.join()
     name, pid = ask(door, "send", "ann", to="bob", body="one")["id"].split()
     assert name == "codex#1"
-    os.kill(int(pid), 0)
     door.kill()
+    assert ask(fleet.join(), "send", "ann", to="bob", body="two")["id"].split() == [name, pid]
+    assert ask(fleet.join(), "send", "bob", to="ann", body="three")["id"].split()[1] != pid
     assert fleet.end() == []
+
+
+REGISTERS = """\
+import json, pathlib, sys
+seen = pathlib.Path(sys.argv[2]) / sys.argv[3]
+if sys.argv[1] == "register" and not seen.exists():
+    seen.write_text("")
+    sys.exit("come again")
+print(json.dumps({"id": "1"} if sys.argv[1] == "send" else []))
+if sys.argv[1] == "register":
+    seen.write_text("registered")
+"""
+
+
+def test_an_agent_whose_session_did_not_begin_gets_one_before_others_write_to_it(tmp_path: Path) -> None:
+    """Its own may be on its way for long: a slow server's is."""
+    toml = ECHO + 'session = [{ args = ["register", "$store", "$agent"] }]\n'
+    toml = toml.replace('"inbox"', '"inbox", "$store", "$agent"').replace('"$body"', '"$store", "$to"')
+    fleet = bus(tmp_path, toml, echo=REGISTERS)
+    door, other = fleet.join(), fleet.join()
+    for agent in ("ann", "bob"):
+        with pytest.raises(Refused, match="come again"):
+            ask(door, "receive", agent)
+    ask(other, "send", "ann", to="bob", body="one")
+    assert (tmp_path / "store" / "bus" / "bob").read_text() == "registered"
+    fleet.end()
+
+
+def test_a_live_process_that_is_an_agent_ends_with_the_kit_however_that_ends() -> None:
+    words = """
+import os
+from busproof.bus.toml.door import pid_of
+pid_of("bob")
+if not os.fork():
+    pid_of("ann")
+    os._exit(0)
+os.wait()
+print(pid_of("ann"), flush=True)
+os.kill(os.getpid(), 9)
+"""
+    env = {name: value for name, value in os.environ.items() if name != SLEEPERS}  # no part of this run
+    killed = subprocess.run([sys.executable, "-c", words], capture_output=True, check=False, env=env)
+    assert killed.returncode == -signal.SIGKILL
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{int(killed.stdout)}/exe").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not Path(f"/proc/{int(killed.stdout)}/exe").exists()
 
 
 LIVE = """\

@@ -8,14 +8,15 @@ protocol alone: all other output goes to stderr.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import os
 import pkgutil
 import sqlite3
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 from refbus import __version__
 from refbus.kernel import jsontext
@@ -38,25 +39,16 @@ class Rejected(Exception):
         self.rpc, self.code = rpc, code
 
 
-class Operation(NamedTuple):
-    """The function that a method of the protocol runs, and the parameters that it takes."""
-
-    run: Callable[..., Any]
-    signature: inspect.Signature
-
-
 class Driver:
     """One session: at most one open bus, and the clock that it is given."""
+
+    METHODS = ("hello", "open", "close", "clock.set")
 
     def __init__(self, buses: Mapping[str, Any]) -> None:
         self._buses = buses
         self._system = next(iter(buses))
         self._clock = Clock()
         self._bus: Any = None
-        self._session = _operations(
-            {"hello": self.hello, "open": self.open, "close": self.close, "clock.set": self.clock_set}
-        )
-        self._operations: dict[str, Operation] = {}  # of the open bus, by their names on the wire
 
     def answer(self, line: bytes) -> dict[str, Any]:
         """The response to one line."""
@@ -113,7 +105,6 @@ class Driver:
             raise InvalidArgument("store must be a path")
         self._close_bus()
         self._bus = bus(store, clock=self._clock, **options)
-        self._operations = _operations({method: getattr(self._bus, method) for method in bus.METHODS})
         return {}
 
     def close(self) -> dict[str, Any]:
@@ -128,25 +119,27 @@ class Driver:
         return {}
 
     def _call(self, method: str, params: dict[str, Any]) -> Any:
-        operation = self._session.get(method) or self._operations.get(method)
-        if operation is None:
+        owner: Any = self if method in self.METHODS else self._bus
+        name = method.replace(".", "_")
+        if owner is None or method not in owner.METHODS:
             if method in self._buses[self._system].METHODS:
                 raise NotOpen("no store is open")
             raise Rejected(METHOD_NOT_FOUND, f"no method {method!a:.80}", "METHOD_NOT_FOUND")
         try:
-            operation.signature.bind(**params)
+            _signature(type(owner), name).bind(owner, **params)  # type: ignore[arg-type]
         except TypeError as error:
             raise Rejected(INVALID_PARAMS, f"{method}: {error!s:.200}") from error
-        return operation.run(**params)
+        return getattr(owner, name)(**params)
 
     def _close_bus(self) -> None:
-        bus, self._bus, self._operations = self._bus, None, {}
+        bus, self._bus = self._bus, None
         if bus is not None:
             bus.close()
 
 
-def _operations(methods: Mapping[str, Callable[..., Any]]) -> dict[str, Operation]:
-    return {method: Operation(run, inspect.signature(run)) for method, run in methods.items()}
+@functools.cache
+def _signature(owner: type, name: str) -> inspect.Signature:
+    return inspect.signature(getattr(owner, name))
 
 
 def serve(buses: Mapping[str, Any]) -> None:

@@ -142,7 +142,7 @@ class Truth:
     problems: Callable[[Evidence], list[Problem]]
     deliveries: Callable[[Iterable[Event]], Iterable[Problem]] = lambda _: ()  # the problems of a whole history
     # After a power cut, if a bus promises to survive the crash of a process alone: no disk writes a database and the
-    # files beside it in one step, so they may be of different moments. None: `problems`, and a prefix.
+    # files beside it, or several files, in one step: they may be of different moments. None: `problems`, and a prefix.
     pieces: Callable[[Evidence], list[Problem]] | None = None
 
 

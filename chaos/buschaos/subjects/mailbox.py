@@ -152,7 +152,16 @@ OPERATIONS = (
         again=("BASE_CONFLICT",),
     ),
     Operation("receive", "cursor", "receive", lambda _: {"agent_id": "bob"}, lacks=("consumes",), shows=("messages",)),
-    Operation("receive, once", "cursor", "receive", lambda _: {"agent_id": "bob"}, ("consumes",), is_once=True),
+    Operation(
+        "receive, once",
+        "cursor",
+        "receive",
+        lambda _: {"agent_id": "bob"},
+        ("consumes",),
+        is_once=True,
+        is_each=True,
+        shows=("messages",),
+    ),
     Operation("ack", "cursor", "ack", lambda p: _acked(p, "id 0", "id 2"), ("ack", "ack_many")),
     Operation("ack", "cursor", "ack", lambda p: _acked(p, "id 0"), ("ack",), lacks=("ack_many",)),
     Operation("claim", "lease", "claim", lambda _: _free("bob"), ("lease",), says=("granted",), is_once=True),
@@ -193,7 +202,7 @@ PEERS = (
         "a send by another",
         "send",
         lambda _: {"agent_id": "carol", "to": "bob", "body": "peer"},
-        ("send", "send without a key", "ack"),
+        ("send", "send without a key", "ack", "receive, once"),
     ),
     PeerCall("a send of the same message", "send", lambda _: _letter("new", key="new"), ("send",), needs=("key",)),
     PeerCall(
@@ -327,7 +336,7 @@ def _work_off(session: Session) -> None:
 
 SUBJECT = Subject(
     Repertoire(OPERATIONS, prepare, bodies, reads=frozenset({"unacked", "dead"}), peers=PEERS, waits=WAITS),
-    Truth(inspect, comparable, promises, problems),
+    Truth(inspect, comparable, promises, problems, pieces=problems),  # many have a file for each message
     roles=(Writer(), Reader(), Writer(), Reader(), Writer(), Reader(), Writer(), Reader()),
     memory=MailboxMemory,
     retried=frozenset({"send"}),

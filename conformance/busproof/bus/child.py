@@ -27,7 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from busproof.bus.asleep import answering
+from busproof.bus.asleep import PROC, answering
 from busproof.bus.base import HOW_LONG, DoorError, Lost
 from busproof.bus.forked import Forked, is_forked
 
@@ -202,8 +202,8 @@ class Child:
         self._lines.put(b"")
 
     def processes(self) -> list[Path]:
-        """The folders in /proc of it and of all that answer for it."""
-        return answering(self.pid, self.stdout_inode)
+        """The folders in /proc of it and of all that answer for it. A program that was forked for us answers itself."""
+        return [PROC / str(self.pid)] if isinstance(self._process, Forked) else answering(self.pid, self.stdout_inode)
 
     # -- the end
 

@@ -7,7 +7,7 @@ import shlex
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 
 from busproof.bus.base import Door, DoorError
@@ -28,15 +28,14 @@ def reference(system: str) -> str:
     return f"{contract.scheme}:{shlex.quote(sys.executable)} -m {contract.reference}"
 
 
-_LATE = ("prometheus_client",)  # a bus of ours imports these only when it is asked for them
+_LATE = {"relay": "prometheus_client", "timeline": "nats"}  # a bus of ours imports it only when it is asked for it
 
 
-def warm_for(systems: Iterable[str]) -> Warm:
+def warm_for(systems: Collection[str]) -> Warm:
     """A process from which the reference of each of these starts, and every mutant of it."""
     programs = {CONTRACTS[system].reference for system in systems}
-    # A program serves several systems, and imports them all when it starts.
-    buses = [f"refbus.{name}.bus" for name, contract in CONTRACTS.items() if contract.reference in programs]
-    return Warm([*sorted(programs), *buses, *_LATE])
+    late = (_LATE[system] for system in systems if system in _LATE)
+    return Warm([*sorted(programs), *(f"refbus.{system}.bus" for system in systems), *late])
 
 
 class BudgetSpent(BaseException):

@@ -31,8 +31,9 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from importlib.abc import SourceLoader
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Self
 
 from busproof.bus.forked import COMMAND
@@ -195,11 +196,19 @@ def _take_over(streams: Sequence[int], request: list[str]) -> list[str]:
     return program
 
 
+def _keep_code(module: ModuleType) -> None:
+    """A program's code is read, and perhaps compiled, once for all children."""
+    loader = module.__spec__.loader if module.__spec__ else None
+    if isinstance(loader, SourceLoader):
+        code = loader.get_code(module.__name__)
+        loader.get_code = lambda fullname: code  # type: ignore[method-assign]
+
+
 def _serve(path: str, modules: Sequence[str]) -> None:
     del sys.path[0]  # the folder that we were started in
-    for module in modules:
+    for name in modules:
         with contextlib.suppress(ImportError):  # the program that needs it will say so
-            importlib.import_module(module)
+            _keep_code(importlib.import_module(name))
     gc.collect()
     gc.freeze()  # or the children's collections would copy every page
     server = _Server(path)

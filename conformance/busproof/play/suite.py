@@ -120,6 +120,17 @@ class Ctx:
                 session.set_clock(self._now_ms)
         return self._now_ms
 
+    @contextlib.contextmanager
+    def beside(self) -> Iterator[Ctx]:
+        """Another store, for a part of a script that waits long: the parts wait side by side, and tell one history."""
+        with scratch() as folder:
+            other = Ctx(self.fleet, folder, self.recorder, self._options)
+            other.findings, other.opened_with, other._numbers = self.findings, self.opened_with, self._numbers
+            try:
+                yield other
+            finally:
+                other.close()
+
     def expect(self, requirement: str, ok: bool, why: str) -> bool:
         """Decide a requirement; `why` tells a reader what was seen, and is kept only if it failed."""
         last = self.recorder.last

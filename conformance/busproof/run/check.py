@@ -123,7 +123,7 @@ def _play(args: argparse.Namespace, out: Path) -> tuple[lines.Report, bool]:
         if "reference" in (args.bus or "reference", args.mixed_with):
             os.environ[WARM] = stack.enter_context(warm_for([args.system])).path  # for every process of the pool
             stack.callback(os.environ.pop, WARM)
-        pool = Pool(run, _jobs(args, run))
+        pool = Pool(run, _jobs(args, run), are_waits_apart=args.jobs == "auto")
         is_cut = False
         with Live(run.out / "parts", names, quiet=args.quiet or args.json) as live:
             try:

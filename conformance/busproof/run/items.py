@@ -106,7 +106,7 @@ class Run:
         names += [name for name in self.only if name.startswith(f"{CORPUS}:")]
         mixed = [name for name in names if self.mixed_with and name.partition(":")[0] not in UNMIXED]
         items = [("bus", name) for name in names] + [("mixed", name) for name in mixed]
-        waits = [item for item in items if self._waits_long(item[1])]
+        waits = [item for item in items if self.waits_long(item[1])]
         works = [item for item in items if item[1].partition(":")[0] in (*UNMIXED, HISTORY)]
         short = [item for item in items if item not in waits and item not in works]
         return list(_in_turn(_in_turn(works, waits), short))
@@ -122,7 +122,8 @@ class Run:
         names = {CORPUS, *(row.noun for row in rows_of(self.system, CORPUS))}
         return bool(names & set(self.only)) or not cited(self.system) & set(self.only)
 
-    def _waits_long(self, item: str) -> bool:
+    def waits_long(self, item: str) -> bool:
+        """Is it a scenario that waits for many seconds?"""
         scenario = SYSTEMS[self.system].scenarios.get(item)
         return scenario is not None and scenario.is_long
 

@@ -1,7 +1,8 @@
 """The processes that play the items of a run, side by side.
 
 Each takes the next item that nobody has begun, and leaves its rows in OUT/parts. A process that dies takes the item
-that it was playing with it, and no other: that item has no part, and its rows are told as not decided.
+that it was playing with it, and no other: that item has no part, and its rows are told as not decided. Items that only
+wait, for many seconds, have processes of their own: they cost nothing, and a run is not to end with one of them.
 """
 
 from __future__ import annotations
@@ -29,14 +30,17 @@ _FORK = multiprocessing.get_context("fork")  # a process begins with our imports
 class Pool:
     """The processes of one run. Begin it while there is but one thread; leaving its context ends all of them."""
 
-    def __init__(self, run: Run, jobs: int) -> None:
+    def __init__(self, run: Run, jobs: int, *, are_waits_apart: bool) -> None:
         items = run.items()
+        waits = [item for item in items if are_waits_apart and run.waits_long(item[1])]
+        works = [item for item in items if item not in waits]
         if any(item.partition(":")[0] == EXPLORE for _, item in items):
             from busproof.play.explore import values  # noqa: F401  with it Hypothesis, once for all processes
         gc.freeze()  # or the collections of each process would copy every page
-        begun = _FORK.Value("i", 0)
         self._processes: list[ForkProcess] = [
-            _FORK.Process(target=_play, args=(run, items, begun)) for _ in range(min(jobs, len(items)))
+            _FORK.Process(target=_play, args=(run, played, begun))
+            for played, begun in ((waits, _FORK.Value("i", 0)), (works, _FORK.Value("i", 0)))
+            for _ in range(min(jobs, len(played)))
         ]
         for process in self._processes:
             process.start()

@@ -217,6 +217,20 @@ class BroadcastsInTwoSteps(MailboxBus):
         return sent
 
 
+@fault("mailbox.log.21", chaos={"points": True, "only": "send"})
+class WritesTheInboxAnew(promising("consumes", "key", "body_chars_max=90000")):  # type: ignore[misc]
+    """A send takes out what waits, and puts it back behind the new message. To look at such a bus is to take, too."""
+
+    def send(self, agent_id: str, body: str, to: str | None = None, **more: Any) -> dict[str, Any]:
+        with self.store.transaction() as tx:
+            waiting = [(to, row["n"]) for row in self._waiting(tx, to)]
+            tx.executemany("DELETE FROM deliveries WHERE reader = ? AND n = ?", waiting)
+        sent = super().send(agent_id, body, to, **more)
+        with self.store.transaction() as tx:
+            tx.executemany("INSERT INTO deliveries (reader, n) VALUES (?, ?)", waiting)
+        return sent
+
+
 @fault("mailbox.log.23", chaos={"disk_full": True, "only": "send", "levels": (0, 1, 2, 3), "errors": ()})
 class HasNoWordForAFullDisk(MailboxBus):
     """A send on a full disk is refused as if it were a fault of the program."""

@@ -103,11 +103,9 @@ class Schema(NamedTuple):
 
     def missing_columns(self, db: Transaction | sqlite3.Connection) -> list[tuple[str, str]]:
         """(table, column) of the seed that tables of a file lack."""
-        with contextlib.closing(sqlite3.connect(":memory:")) as pristine:
-            pristine.executescript(self.seed)
-            present = set(db.execute(_COLUMNS).fetchall())
-            tables = {table for table, _ in present}
-            return sorted({pair for pair in pristine.execute(_COLUMNS) if pair[0] in tables} - present)
+        present = set(db.execute(_COLUMNS).fetchall())
+        tables = {table for table, _ in present}
+        return sorted({pair for pair in _seed_columns(self.seed) if pair[0] in tables} - present)
 
 
 def version_of(tx: Transaction) -> str | None:
@@ -136,6 +134,13 @@ def statements(text: str) -> tuple[str, ...]:
 @functools.cache
 def _created(text: str) -> frozenset[str]:
     return frozenset(_CREATES.findall(text))
+
+
+@functools.cache
+def _seed_columns(seed: str) -> frozenset[tuple[str, str]]:
+    with contextlib.closing(sqlite3.connect(":memory:")) as pristine:
+        pristine.executescript(seed)
+        return frozenset(pristine.execute(_COLUMNS))
 
 
 def _columns_of(tx: Transaction, table: str) -> set[str]:

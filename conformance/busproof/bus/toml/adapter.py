@@ -13,7 +13,7 @@ from typing import Any
 from busproof.bus.base import DoorError, Refused
 from busproof.bus.child import PARTICIPANT
 from busproof.bus.toml.agent import Agent, Place
-from busproof.bus.toml.form import OF_METHOD, Form, Way, declared, load
+from busproof.bus.toml.form import OF_METHOD, PIDS, Form, Way, declared, load
 from busproof.bus.toml.memory import refused
 
 WORDS_MAX = 600  # of a refusal that are passed on
@@ -45,7 +45,8 @@ class Adapter:
             raise Refused("NOT_OPEN", "no store is open", definite=True)
         place = next(place for place in self._places if method in place.way.operations)
         place.calls.clear()
-        name = str(params["agent_id"])
+        name, pids = str(params["agent_id"]), params.pop(PIDS, {})
+        place.pids.update(pids)
         key = (name, self._places.index(place))
         if key not in self._agents:
             self._agents[key] = Agent(place, name)

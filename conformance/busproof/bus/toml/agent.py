@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import os
 import re
-import subprocess
 import sys
 import time
 import uuid
@@ -20,7 +19,7 @@ from busproof.bus.toml.answers import NotThere, Take, as_number, id_text, id_val
 from busproof.bus.toml.form import Again, Failure, Form, Operation, Step, Way, program
 from busproof.bus.toml.host import Guest, Plan
 from busproof.bus.toml.mcp import StdioServer, refused_by_rpc, value_of
-from busproof.bus.toml.memory import Memory
+from busproof.bus.toml.memory import BEGUN, Memory
 
 Tool = Callable[[str, dict[str, Any], float], Any]
 USUAL = (  # what SQLite and the system say, if the file says nothing
@@ -41,6 +40,7 @@ class Place:
     store: Path
     calls: list[dict[str, Any]] = field(default_factory=list)  # of the last operation, for doctor
     guest: Guest | None = None
+    pids: dict[str, int] = field(default_factory=dict)  # of the processes that agents are, where they must be live
 
     def __post_init__(self) -> None:
         self.home = self.store / "bus"
@@ -151,15 +151,11 @@ class Agent:
         self._name = place.memory.name(agent)
         self._server: StdioServer | http.HttpServer | None = None
         self._began: object = None  # what the session's steps were done with
-        self._sleeper: subprocess.Popen[bytes] | None = None
 
     def close(self) -> None:
         """End what was started for this agent."""
         if isinstance(self._server, StdioServer):
             self._server.leave(at_once=False)
-        if self._sleeper is not None:
-            self._sleeper.kill()
-            self._sleeper.wait()
 
     def begin(self) -> None:
         """Start a server and do the session's steps, if that has not been done with the present server."""
@@ -172,6 +168,8 @@ class Agent:
                 self._run(step, {})
                 if step.once:
                     self._place.memory.did(self._agent, name)
+        if self._place.way.session and not self._place.memory.knows(self._agent):
+            self._place.memory.did(self._agent, BEGUN)
         self._began = server
 
     def do(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -342,13 +340,8 @@ class Agent:
         return answer
 
     def _values(self) -> dict[str, Any]:
-        own = {"agent": self._name, "pid": self._pid() if self._place.form.names.needs_pid else None}
+        own = {"agent": self._name, "pid": self._place.pids.get(self._agent)}
         return {**self._place.memory.saved(self._agent), **self._place.values, **own}
-
-    def _pid(self) -> int:
-        if self._sleeper is None:
-            self._sleeper = subprocess.Popen(["sleep", "86400"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        return self._sleeper.pid
 
     def _connected(self) -> object:
         """What the session's steps are done with: a server of the agent's own, the shared one, or nothing."""

@@ -34,6 +34,7 @@ OF_METHOD = {  # the variables of each operation, beside those of every call
 }
 SHOWN = ("id", "body", "from", "to", "n", "thread", "reply_to", "priority", "attempt", "receipt", "position")
 SHOW = ("receive", "unacked", "take", "dead")  # operations that answer messages
+PIDS = "pids"  # the member of a call in which a door gives the processes of agents that must be live ones
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 

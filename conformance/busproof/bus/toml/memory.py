@@ -17,6 +17,8 @@ from busproof.bus.base import Refused
 from busproof.bus.toml.form import Names
 from busproof.lock import take
 
+BEGUN = "begun"  # a step like those of the file: behind them all
+
 
 class Memory:
     """Of one store. Each look reads the file again: other processes write to it."""
@@ -45,8 +47,8 @@ class Memory:
         return str(known["name"])
 
     def knows(self, agent: str) -> bool:
-        """Has the agent had a session on this store?"""
-        return agent in self._read()["agents"]
+        """Has a session of the agent begun on this store, to its last step?"""
+        return not self.first_time(agent, BEGUN)
 
     def saved(self, agent: str) -> dict[str, Any]:
         """The variables of the agent."""

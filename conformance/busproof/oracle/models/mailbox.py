@@ -24,6 +24,9 @@ NUMBERS |= {"wait_ms": (0, WAIT_MS_MAX)}
 # A parameter → the feature that it needs.
 NEEDS = {"key": "key", "thread": "threads", "reply_to": "threads", "priority": "priority", "base": "compare_and_append"}
 NEEDS |= {"after": "page", "wait_ms": "wait", "token": "fencing"}
+ACK_OF_ANOTHERS = "an ack of another's message"
+RENEWAL_BY_ANOTHER = "a renewal by somebody who does not hold the name"
+RELEASE_BY_ANOTHER = "a release by somebody who does not hold the name"
 
 
 @dataclass
@@ -42,6 +45,7 @@ class MailboxModel(Model):
 
     SYSTEM = "mailbox"
     ALWAYS = {"MAILBOX_FULL": ("mailbox.log.15",), "BODY_TOO_LARGE": ("mailbox.log.16",)}  # noqa: RUF012
+    EITHER = frozenset({ACK_OF_ANOTHERS, RENEWAL_BY_ANOTHER, RELEASE_BY_ANOTHER})
     EVERYTHING = frozenset({"no bus declares this: some calls are never asked"})
 
     def __init__(self, *bus: Any) -> None:
@@ -395,12 +399,13 @@ class MailboxModel(Model):
         for entries in self.inboxes.values():
             for entry in entries:
                 entry.was_named |= plain(self.messages[entry.message].id) in ids
-        self.taken_or_refused("an ack of another's message")
+        self.taken_or_refused(ACK_OF_ANOTHERS)
         return {}
 
-    def taken_or_refused(self, what: str, *options: str) -> None:
-        """No promise says what the bus answers; it changes nothing."""
-        if self.choice(what, *(options or ("is taken", "is refused"))) == "is refused":
+    def taken_or_refused(self, what: str, usual: str = "is taken") -> None:
+        """No promise says what the bus answers, nor that it answers all of them alike; it changes nothing."""
+        answer = self.choice(what, usual, "is taken or refused")
+        if answer == "is refused" or (answer != usual and self.either()):
             self.refuse(ANY_CODE, why=what)
 
     # -- lease
@@ -447,7 +452,7 @@ class MailboxModel(Model):
         """The holder's claim begins anew; nobody else's does."""
         if not self.holds(name, agent_id, token):
             self.row("mailbox.lease.08")
-            self.taken_or_refused("a renewal by somebody who does not hold the name")
+            self.taken_or_refused(RENEWAL_BY_ANOTHER)
             return {"granted": False}
         self.row("mailbox.lease.05")
         held = self.claims[name]
@@ -460,7 +465,7 @@ class MailboxModel(Model):
             self.row("mailbox.lease.03")
             if (held := self.claims.get(name)) is not None:
                 held.was_named |= held.holder != agent_id
-            self.taken_or_refused("a release by somebody who does not hold the name", "is refused", "is taken")
+            self.taken_or_refused(RELEASE_BY_ANOTHER, "is refused")
             return {}
         self.row("mailbox.lease.04")
         self.claims[name] = replace(self.claims[name], until_ms=None)

@@ -107,27 +107,26 @@ def those_above(rows: Sequence[Any], position: float, readers: Container[str | N
     Raises:
         Undecided: that leaves a row open.
     """
-    numbers = [row.seq if type(row.seq) is int else row.seq.value for row in rows]
-    if None not in numbers:
-        return [row for row in rows[bisect.bisect_right(numbers, position) :] if row.to_agent in readers]
-    above: list[Any] = []
-    floor: float | None = None
-    for place, (row, number) in enumerate(zip(rows, numbers, strict=True)):
-        if number is not None:
-            floor = number
-            if number > position and row.to_agent in readers:
-                above.append(row)
-        elif row.to_agent in readers:
-            floor = _floor(row.seq) if floor is None else floor
-            if floor >= position:
-                above.append(row)
-            else:
-                undecided_if(all(later.number > position + 1 for later in rows[place + 1 :]))
+    own = [row for row in rows if row.to_agent in readers]  # few: a log may be long, and is asked for each message
+    numbers = [row.seq if type(row.seq) is int else row.seq.value for row in own]
+    untold = numbers.index(None) if None in numbers else len(own)
+    above = own[bisect.bisect_right(numbers, position, hi=untold) : untold]
+    if untold == len(own) or _floor(rows, own[untold]) >= position:
+        return above + own[untold:]
+    for row, number in zip(own[untold:], numbers[untold:], strict=True):
+        if number is None and _floor(rows, row) < position:
+            undecided_if(all(later.number > position + 1 for later in rows[rows.index(row) + 1 :]))
+        elif number is None or number > position:
+            above.append(row)
     return above
 
 
-def _floor(seq: Any) -> float:
+def _floor(rows: Sequence[Any], untold: Any) -> float:
     """The highest number that is known to lie below one that nobody told yet."""
+    for row in reversed(rows[: rows.index(untold)]):
+        if (number := plain(row.seq)) is not None:
+            return float(number)
+    seq = untold.seq
     while plain(seq) is None:
         seq = seq.low
     return float(plain(seq))

@@ -638,11 +638,13 @@ class TimelineModel(Model):
     def lineage(self, name: str) -> list[tuple[str, int | None]]:
         """A timeline and its ancestors, each with the number up to which it is seen; None: all."""
         seen: list[tuple[str, int | None]] = [(name, None)]
+        names = set[str]()
         timeline = self.lanes.get(name)
         while timeline is not None and timeline.parent is not None:
-            upto = seen[-1][1]
+            before, upto = seen[-1]
+            names.add(before)
             seen.append((timeline.parent, timeline.at if upto is None else min(timeline.at, upto)))
-            is_known = timeline.parent in self.lanes and timeline.parent not in [of for of, _ in seen[:-1]]
+            is_known = timeline.parent in self.lanes and timeline.parent not in names
             timeline = self.lanes[timeline.parent] if is_known else None
         return seen
 

@@ -161,4 +161,6 @@ def leaves(value: Any) -> Iterator[str]:
 
 def holds(column: list[str], phrase: list[str]) -> bool:
     """Do these words stand side by side?"""
+    if phrase and phrase[0] not in column:  # as in most
+        return False
     return any(column[at : at + len(phrase)] == phrase for at in range(len(column) - len(phrase) + 1))

@@ -90,13 +90,14 @@ def _ways(
 ) -> Iterator[tuple[Model, dict[int, Answer], Difference | None]]:
     """Every schedule, each with the possible values of `either`. Alone, the state itself goes on, and not a copy."""
     ended: tuple[int, ...] = ()  # the played beginning of the last one: schedules with it end the same
+    packed = b"" if is_alone else pickle.dumps(state, pickle.HIGHEST_PROTOCOL)  # once for all schedules
     for schedule in schedules or _schedules(state, calls):
         if ended and schedule[: len(ended)] == ended:
             continue
         done = 0
         to_try: list[tuple[bool, ...]] = [()]
         for luck in to_try:
-            model = state if is_alone else copy_of(state)
+            model: Model = state if is_alone else pickle.loads(packed)
             model.luck, model.asked = luck, 0
             expected, difference, parts = played(model, calls, schedule)
             yield model, expected, difference

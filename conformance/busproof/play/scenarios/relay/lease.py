@@ -13,12 +13,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from busproof.bus.base import Refused
+from busproof.bus.base import DoorError, Refused
 from busproof.bus.hand_relay import RelayHand
 from busproof.bus.session import Session
-from busproof.play.scenarios.common import Row, definite, said
+from busproof.play.scenarios.common import Row, at_once, definite, said
 from busproof.play.scenarios.relay.common import MS, bodies, hand, ledger, row_of, rows, scenario, write
 from busproof.play.scenarios.relay.presence import is_alive, until
 from busproof.play.suite import Ctx
@@ -224,23 +225,33 @@ def interrupted(ctx: Ctx) -> None:
 
     Once before any of its messages came, and once when a part has come already and its messages are still in hand.
     """
-    bus = ctx.agent("orchestrator")
+    with ctx.beside() as other:
+        before, meanwhile = ctx.agent("orchestrator"), other.agent("orchestrator")
+        for result in at_once(
+            partial(_does_the_rest, ctx, before, has_come=False),
+            partial(_does_the_rest, other, meanwhile, has_come=True),
+        ):
+            if isinstance(result, DoorError):
+                raise result
+
+
+def _does_the_rest(ctx: Ctx, bus: Session, *, has_come: bool) -> Row:
     with hand(ctx, "ann", "bob") as agents:
         bus.call("scan")
         wanted: list[str] = []
-        for has_come in (False, True):
-            for _ in range(ROUNDS):
-                if _is_interrupted(ctx, bus, agents, wanted, has_come=has_come):
-                    break
-            refusal = bus.refusal("scan")
-            in_hand = [row["message_id"] for row in rows(ctx, "messages") if row["status"] == "processing"]
-            came = sorted(bodies(agents, "bob"))
-            ctx.expect(
-                "relay.lease.15",
-                came == wanted and not in_hand,
-                f"after the next pass, of which {said(refusal)}, bob has {len(set(came))} of {len(wanted)} messages, "
-                f"in {len(came)} files, and {len(in_hand)} are still in hand",
-            )
+        for _ in range(ROUNDS):
+            if _is_interrupted(ctx, bus, agents, wanted, has_come=has_come):
+                break
+        refusal = bus.refusal("scan")
+        in_hand = [row["message_id"] for row in rows(ctx, "messages") if row["status"] == "processing"]
+        came = sorted(bodies(agents, "bob"))
+        ctx.expect(
+            "relay.lease.15",
+            came == wanted and not in_hand,
+            f"after the next pass, of which {said(refusal)}, bob has {len(set(came))} of {len(wanted)} messages, "
+            f"in {len(came)} files, and {len(in_hand)} are still in hand",
+        )
+    return {}
 
 
 def _is_interrupted(ctx: Ctx, bus: Session, agents: RelayHand, wanted: list[str], *, has_come: bool) -> bool:

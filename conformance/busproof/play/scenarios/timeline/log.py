@@ -262,7 +262,7 @@ def killed(ctx: Ctx) -> None:
     ctx.expect("timeline.log.34", not (faults or lost), f"lost {lost}, {faults}")
 
 
-@scenario("log.busy", needs=("sqlite",))
+@scenario("log.busy", needs=("sqlite",), is_long=True)
 def busy(ctx: Ctx) -> None:
     """While another program holds the file, a send is refused for certain, or waits and is done: never half."""
     writer, reader = ctx.agent("w"), ctx.agent("r")
