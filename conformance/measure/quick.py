@@ -26,12 +26,12 @@ def killed(system: str, bus: str) -> bool:
 
 def main(count: int, systems: list[str]) -> None:
     """A line a fault, and the sum of each system."""
-    found = {record["id"] for record in evidence.read("chaos").values() if record["found"]}
+    of_a_full_run = {record["id"] for record in evidence.read("chaos").values() if record["found"]}
     for system in systems:
         whole = [
             fault
             for fault in faults(system).values()
-            if f"{system}.{fault.name}" in found and "options" not in fault.chaos
+            if f"{system}.{fault.name}" in of_a_full_run and "options" not in fault.chaos
         ]
         drawn = random.Random(SEED).sample(whole, min(count, len(whole)))
         kills = []
