@@ -23,6 +23,10 @@ _BY_ACT: dict[str, tuple[tuple[str, str], ...]] = {
         (r"", "after an error, roll back and close what it left half open: the next call must find a clean start"),
     ),
     "chaos.holds": (
+        (
+            r"(count|processed|pending|error)\w* \d+ became",
+            "count in the statement that writes (n = n + 1), not before it",
+        ),
         (r"took over|lease|claim|late", "ask for the token in the statement that writes, not in a look before it"),
         (r"", "look and write under one lock: BEGIN IMMEDIATE, one conditional UPDATE, or a flock held over both"),
     ),

@@ -10,6 +10,8 @@ import pytest
 
 from buschaos import diskfull
 from buschaos.nemeses import disk
+from buschaos.subjects import SUBJECTS
+from busproof.bus.base import Refused
 from busproof.bus.fleet import reference
 
 
@@ -62,6 +64,21 @@ def test_a_planted_fault_is_found(
         faulty_levels = [level for level in levels if any(words in problem.why for problem in level.problems)]
         assert faulty_levels
         assert (tmp_path / "out" / "disk" / faulty_levels[0].name / "store").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "definite", "is_told"),
+    [
+        ("DISK_FULL", "no room", True, True),
+        ("DISK_FULL", "no room", False, False),
+        ("DISK_FULL", "Traceback (most recent call last): no room", False, True),
+        ("INTERNAL", "Traceback (most recent call last): something else", False, False),
+        ("INTERNAL", "500: Internal Server Error", False, True),  # crosstalk-mcp 2.0.0, whose log says why
+        ("INTERNAL", "oh", False, False),
+    ],
+)
+def test_a_mailbox_tells_a_full_disk_or_crashes_of_it(code: str, words: str, definite: bool, is_told: bool) -> None:
+    assert SUBJECTS["mailbox"].says_full(Refused(code, words, definite=definite)) is is_told
 
 
 def test_exactly_so_many_pages_are_left_free(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from busproof.oracle.checks.extract import following
 from busproof.oracle.checks.extract.following import Following
+from busproof.oracle.checks.extract.taking import place
 from busproof.oracle.checks.facts import Acked, Appended, Delivered, Fact, Hold, Read
 
 Known = Appended | Acked | Read
@@ -114,6 +115,7 @@ def test_what_joins_need_not_be_told_twice(played: list[tuple[Read, list[Deliver
     each, joined, last = Counter[int](), Counter[int](), dict[tuple[str, bool], int]()
     for read, rows in played:
         facts: list[Fact] = [read, *rows]
+        place(facts)
         list(after.of_call(facts))
         if read.start is None or read.upto is None:
             assert not rows

@@ -254,6 +254,15 @@ def test_an_agent_can_be_a_live_process(tmp_path: Path) -> None:
     assert fleet.end() == []
 
 
+@pytest.mark.parametrize(("promises", "count"), [("", 2), ("promises = { consumes = true }\n", 3)])
+def test_a_door_keeps_nothing_back_that_a_bus_shows_only_once(tmp_path: Path, promises: str, count: int) -> None:
+    """Two processes of an agent would show it in another order than the bus did."""
+    program = "import json\nprint(json.dumps([{'id': n, 'body': 'one'} for n in range(3)]))\n"
+    fleet = bus(tmp_path, promises + ECHO, echo=program)
+    assert len(ask(fleet.join(), "receive", "ann", limit=2)["messages"]) == count
+    fleet.end()
+
+
 REGISTERS = """\
 import json, pathlib, sys
 seen = pathlib.Path(sys.argv[2]) / sys.argv[3]

@@ -13,11 +13,12 @@ import gc
 import json
 import multiprocessing
 import os
+import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing
-from itertools import repeat
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, wait
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from busproof.contract.history import Broken, Event, HistoryError, merged, scan
+from busproof.contract.history import Broken, Event, HistoryError, merged, ranges, scan, scan_range
 from busproof.oracle.checks.extract import extract_into
+from busproof.oracle.checks.extract.ranges import Damaged, Range, Seams, facts, take
 from busproof.oracle.checks.facts import FACTS, STREAM, About, Fact
 from busproof.oracle.checks.integrity import Integrity, apart
 from busproof.systems import SYSTEMS
@@ -59,7 +61,7 @@ _SCHEMAS = {name: schema_of(fact) for name, fact in FACTS.items()}
 def compact(paths: Iterable[Path], into: Path, jobs: int = 0) -> list[About]:
     """Write the runs of these files; parts that were recorded side by side are one run. Returns a row for each run.
 
-    The runs are taken by as many processes (all cores by default, if there is enough to do), each run by one of them.
+    As many processes do this (all cores by default, if there is enough to do): each takes some runs, or ranges of one.
 
     HistoryError if a file is no history of a known system.
     """
@@ -70,24 +72,33 @@ def compact(paths: Iterable[Path], into: Path, jobs: int = 0) -> list[About]:
             why = first.why if isinstance(first, Broken) else "it tells no known system" if first else "there is none"
             raise HistoryError(f"{path} is no history: its first line: {why}")
         parts_of[first.system, first.run].append(path)
-    for system in {system for system, _ in parts_of}:
-        for name in FACTS:
-            (into / system / name).mkdir(parents=True, exist_ok=True)
-    shares = _shares(parts_of, jobs or os.cpu_count() or 1)
-    if len(shares) == 1:
+    into.mkdir(parents=True, exist_ok=True)
+    jobs = jobs or os.cpu_count() or 1
+    long = {run: parts[0] for run, parts in parts_of.items() if jobs > 1 and _is_long(parts)}
+    shares = _shares({run: parts for run, parts in parts_of.items() if run not in long}, jobs)
+    if not long and len(shares) == 1:
         abouts = _take(into, "a", shares[0])
     else:
-        with ProcessPoolExecutor(len(shares), multiprocessing.get_context("spawn")) as pool:
-            taken = pool.map(_take, repeat(into), map("{:03}".format, range(len(shares))), shares)
-            abouts = {run: about for of_share in taken for run, about in of_share.items()}
+        with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+            taken = [pool.submit(_take, into, f"{n:03}", share) for n, share in enumerate(shares)]
+            abouts = {}
+            for n, (run, path) in enumerate(long.items()):
+                abouts[run] = _in_ranges(pool, jobs, into, f"r{n:03}", run, path)
+            for share in taken:
+                abouts |= share.result()
     _finish(into, abouts)
     return list(abouts.values())
+
+
+def _is_long(parts: list[Path]) -> bool:
+    """Is it worth to be cut into ranges? Parts are merged line by line, and packed files unpacked, by one process."""
+    return len(parts) == 1 and parts[0].suffix == ".jsonl" and parts[0].stat().st_size >= 4 * BYTES_OF_A_JOB
 
 
 def _shares(parts_of: dict[Run, list[Path]], jobs: int) -> list[dict[Run, list[Path]]]:
     """The runs, shared out by size: the largest goes first, to the share that has the least."""
     sizes = {run: sum(part.stat().st_size for part in parts) for run, parts in parts_of.items()}
-    count = max(1, min(jobs, len(parts_of), sum(sizes.values()) // BYTES_OF_A_JOB))
+    count = min(len(parts_of), max(1, min(jobs, sum(sizes.values()) // BYTES_OF_A_JOB)))
     shares: list[dict[Run, list[Path]]] = [{} for _ in range(count)]
     loads = [0] * count
     for run in sorted(sizes, key=lambda run: -sizes[run]):
@@ -97,20 +108,97 @@ def _shares(parts_of: dict[Run, list[Path]], jobs: int) -> list[dict[Run, list[P
     return shares
 
 
-def _take(into: Path, mark: str, parts_of: dict[Run, list[Path]]) -> dict[Run, About]:
-    """Write the streams of these runs, in files whose names begin with the mark."""
+@contextmanager
+def _no_cycles() -> Iterator[None]:
+    """Millions of rows, and not one cycle for the collector to look for."""
     was_collecting = gc.isenabled()
-    gc.disable()  # millions of rows, and not one cycle
+    gc.disable()
     try:
-        abouts: dict[Run, About] = {}
-        for system in {system for system, _ in parts_of}:
-            with closing(Streams(into / system, mark)) as streams:
-                runs = {run: parts for (of, run), parts in parts_of.items() if of == system}
-                abouts |= {(system, run): streams.take(run, parts) for run, parts in runs.items()}
-        return abouts
+        yield
     finally:
         if was_collecting:
             gc.enable()
+
+
+def _take(into: Path, mark: str, parts_of: dict[Run, list[Path]]) -> dict[Run, About]:
+    """Write the streams of these runs, in files whose names begin with the mark."""
+    abouts: dict[Run, About] = {}
+    for system in {system for system, _ in parts_of}:
+        with _no_cycles(), closing(Streams(into / system, mark)) as streams:
+            runs = {run: parts for (of, run), parts in parts_of.items() if of == system}
+            abouts |= {(system, run): streams.take(run, parts) for run, parts in runs.items()}
+    return abouts
+
+
+# -- a long run: its ranges side by side
+
+
+def _in_ranges(pool: Executor, jobs: int, into: Path, mark: str, run: Run, path: Path) -> About:
+    """Write the streams of one run. The ranges are taken a few ahead, so that few of them wait on disk."""
+    header = next(scan(path))
+    assert isinstance(header, Event)
+    seams = Seams(SYSTEMS[header.system].facts, header)
+    cut = ranges(path, BYTES_OF_A_JOB)
+    written: list[Future[tuple[dict[str, int], About | None]]] = []
+    restarts: list[set[str]] = []
+    with tempfile.TemporaryDirectory(prefix="busproof-ranges-", dir=into) as scratch:
+        files = [Path(scratch, f"{n:06}") for n in range(len(cut))]
+        taken: list[Future[Range]] = []
+        try:
+            for n, file in enumerate(files):
+                for ahead in range(len(taken), min(n + 2 * jobs, len(cut))):
+                    taken.append(pool.submit(_take_range, path, *cut[ahead], header, files[ahead]))
+                range_ = taken[n].result()
+                known, is_last = seams.known_before(range_), n == len(cut) - 1
+                restarts.append(range_.restarts)
+                written.append(pool.submit(_write_range, into, f"{mark}-{n:06}", header, range_, known, file, is_last))
+            seams.end()
+        except Damaged:
+            wait(taken)
+            wait(written)
+            for streams in into.glob(f"*/*/part-{mark}-*"):
+                streams.unlink()
+            return _take(into, mark, {run: [path]})[run]
+        ends = [each.result() for each in written]
+    about = ends[-1][1]
+    assert about is not None
+    total = _counts_of_all(into / header.system, mark, restarts, [counts for counts, _ in ends])
+    source = json.dumps([str(path.absolute())])
+    return msgspec.structs.replace(about, source=source, counts=json.dumps(total), format=FORMAT)
+
+
+def _take_range(path: Path, begin: int, end: int, header: Event, file: Path) -> Range:
+    with _no_cycles(), file.open("wb") as out:
+        return take(
+            scan_range(path, begin, end),
+            SYSTEMS[header.system].facts,
+            header,
+            lambda data: out.write(len(data).to_bytes(8) + data),
+        )
+
+
+def _write_range(
+    into: Path, mark: str, header: Event, range_: Range, known: bytes, file: Path, is_last: bool
+) -> tuple[dict[str, int], About | None]:
+    """Write the streams of a range, in files that begin with `mark`, and count their rows. The last tells about all."""
+    with _no_cycles(), closing(Streams(into / header.system, mark, header.run)) as streams, file.open("rb") as packed:
+        entries = (packed.read(int.from_bytes(size)) for size in iter(partial(packed.read, 8), b""))
+        reading = facts(SYSTEMS[header.system].facts, header, range_, known, entries, streams)
+        about = reading.ended(streams) if is_last else None
+        counts = streams.end_run()
+    file.unlink()
+    return counts, about
+
+
+def _counts_of_all(folder: Path, mark: str, restarts: list[set[str]], counts: list[dict[str, int]]) -> Counter[str]:
+    """The rows of all ranges. A state that begins anew makes those of the ranges before it void."""
+    total: Counter[str] = Counter()
+    for name in {name for of_range in counts for name in of_range}:
+        begin = max((n for n, streams in enumerate(restarts) if name in streams), default=0)
+        total[name] = sum(of_range.get(name, 0) for of_range in counts[begin:])
+        for void in (path for n in range(begin) for path in (folder / name).glob(f"part-{mark}-{n:06}-*")):
+            void.unlink()
+    return total
 
 
 def _finish(into: Path, abouts: dict[Run, About]) -> None:
@@ -129,8 +217,8 @@ class Streams:
     Rows of many short runs come together in one group of a file. The rows of a state wait for the end of their run.
     """
 
-    def __init__(self, folder: Path, mark: str) -> None:
-        self._folder, self._mark, self._run = folder, mark, ""
+    def __init__(self, folder: Path, mark: str, run: str = "") -> None:
+        self._folder, self._mark, self._run = folder, mark, run
         self._rows: dict[type[Fact], list[Fact]] = {fact: [] for fact in FACTS.values()}
         self._tables: dict[str, list[pa.Table]] = {name: [] for name in FACTS}
         self._writers: dict[str, pq.ParquetWriter] = {}
@@ -138,6 +226,8 @@ class Streams:
         self._of_state: dict[str, list[Path]] = defaultdict(list)  # its files, once it is too long to be held
         self._counts: Counter[str] = Counter()
         self._parts = 0
+        for name in FACTS:
+            (folder / name).mkdir(parents=True, exist_ok=True)
 
     def take(self, run: str, parts: list[Path]) -> About:
         """Take all facts of one run."""
@@ -146,6 +236,14 @@ class Streams:
         lines = [integrity.watch(scan(part)) for integrity, part in zip(watched, parts, strict=True)]
         events = lines[0] if len(parts) == 1 else merged(lines)
         about = extract_into(self, events, SYSTEMS[self._folder.name].facts)
+        counts = json.dumps(self.end_run())
+        damage = next((integrity.damage for integrity in watched if integrity.damage), "")
+        damage = damage or apart(dict(zip(map(str, parts), watched, strict=True)))
+        source = json.dumps([str(part.absolute()) for part in parts])
+        return msgspec.structs.replace(about, damage=damage, source=source, counts=counts, format=FORMAT)
+
+    def end_run(self) -> dict[str, int]:
+        """All facts of a run, or of a range of it, are there; returns their number by stream."""
         for name in FACTS:
             self._flush(name)
         for name in STATES:
@@ -155,11 +253,7 @@ class Streams:
             for table in self._states[name]:
                 self._append(name, table)
             self._states[name].clear()
-        damage = next((integrity.damage for integrity in watched if integrity.damage), "")
-        damage = damage or apart(dict(zip(map(str, parts), watched, strict=True)))
-        source = json.dumps([str(part.absolute()) for part in parts])
-        counts = json.dumps(self._counts)
-        return msgspec.structs.replace(about, damage=damage, source=source, counts=counts, format=FORMAT)
+        return dict(self._counts)
 
     def add(self, fact: Fact, /) -> None:
         """Add one row."""

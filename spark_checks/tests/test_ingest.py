@@ -4,25 +4,38 @@ from __future__ import annotations
 
 import gzip
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 from spark_checks.tests.damage import Damage, events_of, written
 from spark_checks.tests.test_compact import parts_of
 
-from busproof.contract.history import HistoryError
-from busspark import cli, twin
+from busproof.contract.history import Event, HistoryError
+from busspark import cli, ingest, twin
 from busspark.compact import compact
+from busspark.ingest import _starts
 from busspark.judge import judge
 from busspark.sources import histories
 
 
 def test_raw_lines_are_judged_as_compact_streams_are(
-    spark: SparkSession, recorded: Callable[[str], Path], tmp_path: Path
+    spark: SparkSession, recorded: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A sound run, a packed one, a damaged one, one in parts; files that break off, and with bytes that are no text."""
+    """A sound run, a packed one, a damaged one, one in parts; files that break off, and with bytes that are no text.
+
+    Spark reads the long ones in some blocks, and those with damage once more, as a whole.
+    """
+    monkeypatch.setattr(ingest, "BYTES_OF_A_RANGE", "500k")
+    ranges_of: dict[str, int] = {}
+
+    def starts(header: Event, rows: Iterable[Row]) -> list[tuple[object, ...]]:
+        rows = list(rows)
+        ranges_of[header.run] = len(rows)
+        return _starts(header, rows)
+
+    monkeypatch.setattr(ingest, "_starts", starts)
     events, raw = events_of(recorded("worker")), tmp_path / "raw"
     (raw / "parts").mkdir(parents=True)
     written(events, raw / "real.jsonl")
@@ -42,6 +55,7 @@ def test_raw_lines_are_judged_as_compact_streams_are(
     in_spark = judge(spark, [raw.as_uri()])
     in_python = dict(twin.judge(tmp_path / "streams"))
     assert len(in_python) == 6
+    assert ranges_of.keys() == {"real", "damaged", "torn"} and min(ranges_of.values()) > 1
     assert {run: str(verdicts).replace("file://", "") for run, verdicts in in_spark.items()} == {
         run: str(verdicts) for run, verdicts in in_python.items()
     }

@@ -180,9 +180,12 @@ OPERATIONS = (
 
 
 def says_full(error: Refused) -> bool:
-    """A mapped program that crashes of a full disk, or answers 5xx, is told as full, and promises no more than that."""
-    is_unsure = CRASHED.search(error.message) or re.match(r"5\d\d: ", error.message)
-    return says_it_whole(error) or (error.code == "DISK_FULL" and is_unsure is not None)
+    """A mapped program that crashes of a full disk says so in its last words; a 5xx of a server does not pass them on.
+
+    Neither promises that nothing happened.
+    """
+    is_crash = error.code == "DISK_FULL" and CRASHED.search(error.message)
+    return says_it_whole(error) or bool(is_crash or re.match(r"5\d\d: ", error.message))
 
 
 def _acked(prepared: dict[str, Any], *names: str) -> dict[str, Any]:

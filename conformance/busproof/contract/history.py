@@ -214,20 +214,43 @@ class Broken:
 def scan(path: Path) -> Iterator[Event | Broken]:
     """Stream a history line by line, header and footer included, with any content."""
     with opened(path) as lines:
-        for number, line in enumerate(unpacked(lines), 1):
-            if isinstance(line, Exception):
-                yield Broken(number, f"the packed file is cut or damaged here: {reason(line)}", is_last=False)
-                return
-            if len(line) > LINE_BYTES_MAX:
-                yield Broken(number, f"a line is longer than {LINE_BYTES_MAX >> 20} MiB", is_last=False)
-                return
+        yield from events_of(unpacked(lines))
+
+
+def scan_range(path: Path, begin: int, end: int) -> Iterator[Event | Broken]:
+    """The same, of a part of a file that is not packed, from byte to byte; both stand at the begin of a line."""
+    with path.open("rb") as file:
+        file.seek(begin)
+        yield from events_of(itertools.takewhile(lambda _: file.tell() <= end, unpacked(file)))
+
+
+def ranges(path: Path, size: int) -> list[tuple[int, int]]:
+    """Cut a file into parts of about so many bytes, between lines."""
+    whole, cuts = path.stat().st_size, [0]
+    with path.open("rb") as file:
+        while cuts[-1] < whole:
+            file.seek(min(cuts[-1] + size, whole))
+            file.readline(LINE_BYTES_MAX)
+            cuts.append(file.tell())
+    return list(itertools.pairwise(cuts))
+
+
+def events_of(lines: Iterable[bytes | Exception]) -> Iterator[Event | Broken]:
+    """What these lines are."""
+    for number, line in enumerate(lines, 1):
+        if isinstance(line, Exception):
+            yield Broken(number, f"the packed file is cut or damaged here: {reason(line)}", is_last=False)
+            return
+        if len(line) > LINE_BYTES_MAX:
+            yield Broken(number, f"a line is longer than {LINE_BYTES_MAX >> 20} MiB", is_last=False)
+            return
+        try:
+            yield _decode(line)
+        except (ValueError, RecursionError) as error:
             try:
-                yield _decode(line)
-            except (ValueError, RecursionError) as error:
-                try:
-                    yield _odd(line)
-                except (ValueError, RecursionError):
-                    yield Broken(number, reason(error), is_last=not line.endswith(b"\n"))
+                yield _odd(line)
+            except (ValueError, RecursionError):
+                yield Broken(number, reason(error), is_last=not line.endswith(b"\n"))
 
 
 def unpacked(lines: IO[bytes]) -> Iterator[bytes | Exception]:

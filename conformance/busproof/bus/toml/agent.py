@@ -195,8 +195,8 @@ class Agent:
                 params["wait_s"] = params.get("wait_ms", 0) / 1000
                 answer, rows = self._pages(operation, params)
                 given = _given(operation, answer, "position", "base", now=params["now"])
-                if not self._takes(operation, "limit"):
-                    rows = self._limited(rows, params.get("limit", sys.maxsize))
+                if not (self._takes(operation, "limit") or self._place.form.promises.get("consumes")):
+                    rows = rows[: params.get("limit")]  # it shows the others again
                 positions = [row.pop("position") for row in rows if "position" in row]
                 given |= {"position": positions[-1]} if positions else {}
                 return {"messages": rows, **given}
@@ -224,15 +224,6 @@ class Agent:
                 raise
             raise Refused("NOT_HELD", error.message, definite=True) from error
         return {}
-
-    def _limited(self, rows: list[dict[str, Any]], limit: int) -> list[dict[str, Any]]:
-        """So many, of a bus that takes no limit. It shows the others again; if to read is to take, they wait here."""
-        if not self._place.form.promises.get("consumes"):
-            return rows[:limit]
-        with self._place.memory.waiting(self._agent) as waiting:
-            waiting += rows
-            shown, waiting[:] = waiting[:limit], waiting[limit:]
-        return shown
 
     def _ack(self, operation: Operation, ids: list[str], params: dict[str, Any]) -> None:
         values = [id_value(message_id) for message_id in ids]

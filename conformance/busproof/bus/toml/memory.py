@@ -72,12 +72,6 @@ class Memory:
         with self._alone() as memory:
             memory["agents"][agent]["steps"].append(step)
 
-    @contextlib.contextmanager
-    def waiting(self, agent: str) -> Iterator[list[dict[str, Any]]]:
-        """Messages that the agent has taken from the bus and that the kit has not asked for yet."""
-        with self._alone() as memory:
-            yield memory["agents"][agent].setdefault("waiting", [])
-
     def address(self, agent: str) -> Any:
         """What others write to, if it is known."""
         if self._names.address is None:

@@ -48,19 +48,25 @@ class Call:
         return self.begun.bus_ms if self.begun.bus_ms is not None else self.begun.wall_ms
 
 
+OF_CALLS = frozenset({"invoke", "ok", "fail", "info"})
+
+
+def closed(pending: dict[int, Event], event: Event) -> Call | None:
+    """The call of its process that this event closes. An invoke opens another, and leaves one unanswered."""
+    begun = pending.pop(event.process, None)
+    if event.type == "invoke":
+        pending[event.process] = event
+        return None if begun is None else Call(begun, None)
+    return None if begun is None else Call(begun, event if begun.op == event.op else None)
+
+
 def calls(events: Iterable[Event]) -> Iterator[Call | Event]:
     """Calls as they end, and rows of states as they come; an unanswered call at its process's next call, or last."""
     pending: dict[int, Event] = {}
     for event in events:
-        if event.type == "invoke":
-            if (unanswered := pending.pop(event.process, None)) is not None:
-                yield Call(unanswered, None)
-            pending[event.process] = event
-        elif event.type in ("ok", "fail", "info"):
-            begun = pending.pop(event.process, None)
-            if begun is not None:
-                yield Call(begun, event if begun.op == event.op else None)
-        elif event.type == "state":
+        if event.type == "state":
             yield event
+        elif event.type in OF_CALLS and (call := closed(pending, event)) is not None:
+            yield call
     for begun in pending.values():
         yield Call(begun, None)  # cut off in the middle: it may have happened

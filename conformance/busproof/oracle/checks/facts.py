@@ -16,7 +16,7 @@ CHAIN = "chain of "  # and a lane: the lane of its links
 NO_DUMP = "the history has no final dump"
 
 
-class Fact(msgspec.Struct, gc=False):
+class Fact(msgspec.Struct, gc=False, array_like=True, tag=True):
     """One row. A struct of msgspec, because a history has millions of them."""
 
 

@@ -8,26 +8,34 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from busproof.contract.history import STATE_OPS, Broken, Event
 from busproof.oracle.checks.facts import Facts
 from busproof.oracle.checks.verdict import Verdict, Witness, judged
 
-_NO_CALL = object()
 APART = "two runs of one name, to be audited apart"
 
 
 class Integrity:
-    """Watches the lines of a history go by; `damage` is why it cannot be judged, with the first line that shows it."""
+    """Watches the lines of a history go by; `damage` is why it cannot be judged, with the first line that shows it.
 
-    def __init__(self) -> None:
+    A range of lines may be watched by itself: it is told the header, and `goes_on` tells whether it fits its place.
+    """
+
+    def __init__(self, header: Event | None = None) -> None:
         self.damage = ""
-        self.lines = 0
-        self._first: Event | None = None
+        self.lines = 0  # up to here, from the history's first
+        self._begin = 0
+        self._first = header
+        self._is_range = header is not None
+        self._answered: dict[int, str | None] = {}  # process → the call of an earlier range that its first event ends
+        self._came: dict[int, Counter[str]] = {}  # process → less the rows that belong to a state of an earlier range
         self._footer: Event | None = None
+        self._is_torn = False
         self._states = 0
-        self._open: dict[int, object] = {}  # process → the operation that waits for its answer
+        self._open: dict[int, str | None] = {}  # process → the operation that waits for its answer
         self._owed: dict[int, Counter[str]] = {}  # process → the rows of its last state that have not come, by list
         self.has_dump = False
 
@@ -44,8 +52,15 @@ class Integrity:
     def watch(self, lines: Iterable[Event | Broken]) -> Iterator[Event]:
         """The events among them."""
         fault = self._fault
-        for self.lines, line in enumerate(lines, 1):
+        if self._is_range:
+            rest = iter(lines)
+            first = next(rest, None)
+            self._begin = self.lines = first.index if isinstance(first, Event) else 0
+            lines = rest if first is None else chain([first], rest)
+        for number, line in enumerate(lines, self._begin + 1):
+            self.lines = number
             if type(line) is Broken:
+                self._is_torn = line.is_last
                 if not line.is_last:
                     self._damaged(f"line {line.line} is no event: {line.why}")
                 continue
@@ -53,10 +68,36 @@ class Integrity:
             if why := fault(line):
                 self._damaged(f"line {self.lines}: {why}")
             yield line
+        if not self._is_range:
+            self.end()
+
+    def end(self) -> None:
+        """All is seen, as the footer counts it."""
         if self._footer is not None and _counts(self._footer) != (self.lines - 1, self._states):
             self._damaged(f"line {self.lines}: the footer counts other lines than there are")
         if any(map(any, map(Counter.values, self._owed.values()))):
             self._damaged(f"line {self.lines}: the file ends before all rows of a state that its answer counts")
+
+    def goes_on(self, later: Integrity) -> bool:
+        """Does this range follow on what was seen, and is all whole? It is seen, too."""
+        if self.damage or later.damage or self._is_torn or self.is_whole or later._begin != self.lines:
+            return False
+        if any(self._open.get(process) != op for process, op in later._answered.items()):
+            return False
+        for process, rows in later._came.items():
+            if process not in self._owed:
+                return False
+            self._owed[process].update(rows)  # which are less than none
+            if any(n < 0 for n in self._owed[process].values()):
+                return False
+        if any(any(self._owed.pop(process, _NONE_OWED).values()) for process in later._open):
+            return False
+        self._open |= later._open
+        self._owed |= later._owed
+        self.lines, self._footer, self._states = later.lines, later._footer, self._states + later._states
+        self.has_dump |= later.has_dump
+        self._is_torn = later._is_torn
+        return True
 
     def _damaged(self, why: str) -> None:
         self.damage = self.damage or why
@@ -82,28 +123,33 @@ class Integrity:
         if kind == "invoke":
             self._open[event.process] = event.op
         elif kind in ("ok", "fail", "info"):
-            waiting, self._open[event.process] = self._open.get(event.process, _NO_CALL), _NO_CALL
-            if waiting != event.op:
+            if self._is_range and event.process not in self._open:
+                self._answered[event.process] = event.op
+            elif self._open.get(event.process) != event.op:
+                self._open[event.process] = None
                 return "it answers no call"
+            self._open[event.process] = None
             if kind == "ok" and event.op in STATE_OPS:
                 self.has_dump = self.has_dump or event.op == "dump"
                 self._owed[event.process] = _rows(event)
                 if isinstance(event.value, dict) and any(isinstance(member, list) for member in event.value.values()):
                     return "the lists of a state stand in its answer, not in lines of their own"
-        elif kind == "header" and event is not first:
+        elif kind == "header" and event.index:
             return "it is a second header"
         elif kind == "footer":
             self._footer = event
         return ""
 
     def _of_state(self, event: Event) -> str:
-        owed = self._owed.get(event.process)
+        is_of_earlier = self._is_range and event.process not in self._open
+        owed = self._came.setdefault(event.process, Counter()) if is_of_earlier else self._owed.get(event.process)
         if owed is None:
             return "no answer of a state stands before it"
         if event.key is None:
             return "it is a row of a state without the name of its list, `key`"
         owed[event.key] -= 1
-        return "it is one row more than the answer of its state counts" if owed[event.key] < 0 else ""
+        is_more = owed[event.key] < 0 and not is_of_earlier
+        return "it is one row more than the answer of its state counts" if is_more else ""
 
 
 _NONE_OWED = Counter[str]()

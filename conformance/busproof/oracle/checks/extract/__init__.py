@@ -1,17 +1,29 @@
-"""From the events of a history to the facts that its checks sort, one module per system."""
+"""From the events of a history to the facts that its checks sort, one module per system.
+
+`Taking` makes entries of the events, and may do so range by range, side by side; `Reading` goes through all entries in
+their order, and gives the facts to a sink.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
 
-from busproof.contract.history import STATE_OPS, Event, fill, left_out
-from busproof.oracle.checks.calls import Call, calls
+from busproof.contract.history import Event
+from busproof.oracle.checks.calls import Call, closed
+from busproof.oracle.checks.extract.entries import Asked, Cleared, Entry, Forgot, Head, Row, State, Told
 from busproof.oracle.checks.extract.following import Following
-from busproof.oracle.checks.extract.source import Source, as_row
+from busproof.oracle.checks.extract.source import Source
+from busproof.oracle.checks.extract.taking import NO_TIME, Taking
 from busproof.oracle.checks.facts import About, Content, Export, Fact, Facts, Malformed
 
-__all__ = ["Sink", "Source", "extract", "extract_into"]
+if TYPE_CHECKING:
+    from busproof.oracle.checks.extract.ranges import Range
+
+__all__ = ["RESTARTS", "Reading", "Sink", "Source", "Taking", "extract", "extract_into"]
+
+RESTARTS = {"dump": ("stored", "positions"), "read_export": ("exported", "exports")}  # the streams of a state
 
 
 class Sink(Protocol):
@@ -33,108 +45,123 @@ def extract(events: Iterable[Event], source: Source) -> Facts:
 
 def extract_into(sink: Sink, events: Iterable[Event], source: Source) -> About:
     """The same, into any sink, except for the one row about all of it, which is returned."""
-    reading = _Reading(source, sink)
-    for entry in calls(reading.seen(events)):
-        if type(entry) is Call:
-            reading.take(entry)
-        else:
-            reading.take_row(entry)  # type: ignore[arg-type]
-    return reading.about()
+    taking = Taking(source)
+    reading = Reading(taking)
+    reading.read(taking.entries(events), sink)
+    return reading.ended(sink)
 
 
-_NO_TIME = -1
-SHOWN_KEPT = 100_000
+EVENTS_OF_A_BLOCK = 5_000
 
 
 class _Shown:
-    """The contents that were shown of late: a message is shown to many readers, and to each in the same words."""
+    """The contents shown in this block of events: a message is shown to many readers, to each in the same words."""
 
     def __init__(self) -> None:
-        self._last: set[int] = set()
-        self._before: set[int] = set()
+        self._block, self._contents = -1, set[tuple[str, str, int | None]]()
 
     def is_new(self, content: Content) -> bool:
-        """Or it was sent, or shown long ago."""
+        """Or it was sent, or shown in another block."""
         if content.is_sent:
             return True
-        mark = hash((content.lane, content.message, content.digest))
-        if mark in self._last or mark in self._before:
-            return False
-        self._last.add(mark)
-        if len(self._last) > SHOWN_KEPT:
-            self._before, self._last = self._last, set()
-        return True
+        if (block := content.end // EVENTS_OF_A_BLOCK) != self._block:
+            self._block, self._contents = block, set()
+        shown = content.lane, content.message, content.digest
+        is_new = shown not in self._contents
+        self._contents.add(shown)
+        return is_new
 
 
-class _Reading:
-    def __init__(self, source: Source, sink: Sink) -> None:
-        self._source, self._sink = source, sink
-        self._following, self._shown = Following(source.asks, names_claims=bool(source.forgets)), _Shown()
-        self._is_whole, self._lines = False, 0
-        self._states: dict[str, Event] = {}  # the last dump's answer, and the last export's
+class Reading:
+    """All that is known at a place of a history: it reads the entries after that place, range after range.
+
+    What is `known` is bytes, so each range is read by itself, once it is known what the ranges before it left.
+    """
+
+    def __init__(self, taking: Taking, known: bytes = b"") -> None:
+        self._taking, source = taking, taking.source  # of a range: of the calls that began in an earlier one
+        self._following = Following(source.asks, names_claims=bool(source.forgets))
+        self._shown = _Shown()
+        self._states: dict[str, State] = {}  # the last dump's answer, and the last export's
         self._odd_rows: dict[str, list[Malformed]] = {}  # the odd rows of those
-        self._newest_ms = _NO_TIME
-        self._left_out = {} if source.contract is None else left_out(source.contract)
+        if known:
+            of_calls, self._following, self._shown, self._states, self._odd_rows = pickle.loads(known)
+            self._taking.open, self._taking.newest_ms, self._taking.lines = of_calls
 
-    def seen(self, events: Iterable[Event]) -> Iterable[Event]:
-        asks, see = self._source.asks, self._following.see
-        clears, forgets = self._source.clears, self._source.forgets
-        told_in_value, contract = self._left_out.get, self._source.contract
-        for self._lines, event in enumerate(events, 1):
-            if contract is not None and (names := told_in_value((event.type, event.op or ""))) is not None:
-                fill(event, names, contract)
-            if event.op in asks:
-                see(event)
-            elif event.op in clears:
+    def known(self) -> bytes:
+        """For another process, which goes on here."""
+        taking = self._taking
+        of_calls = taking.open, taking.newest_ms, taking.lines
+        return pickle.dumps((of_calls, self._following, self._shown, self._states, self._odd_rows))
+
+    def read(self, entries: Iterable[Entry], sink: Sink, heads: Sequence[Event] = ()) -> None:
+        """Let the facts of these entries know what was before them, and give them to the sink."""
+        for entry in entries:
+            if type(entry) is not Head:
+                self._take(entry, sink)
+                continue
+            for late in self._closed(heads[entry.place]):
+                self._take(late, sink)
+
+    def _closed(self, head: Event) -> Iterator[Entry]:
+        """The entries of a call of an earlier range that this event closes."""
+        call = closed(self._taking.open, head)
+        self._taking.open.pop(head.process, None)
+        return iter(()) if call is None else self._taking.told(call)
+
+    def _take(self, entry: Entry, sink: Sink) -> None:
+        match entry:
+            case Told():
+                lacks = self._taking.source.lacks
+                for fact in self._following.of_call(entry.facts):
+                    if type(fact) is not Content:
+                        sink.add(Malformed(entry.end) if lacks(fact) else fact)
+                    elif self._shown.is_new(fact):
+                        sink.add(fact)
+            case Row():
+                self._take_row(entry, sink)
+            case Asked():
+                self._following.see(entry)
+            case State():
+                self._states[entry.op], self._odd_rows[entry.op] = entry, []
+                self._following.restart()
+                sink.restart(*RESTARTS[entry.op])
+                if entry.op == "read_export":
+                    sink.add(Export(entry.index, entry.torn))
+            case Cleared():
                 self._following.cleared()
-            elif event.op in forgets:
+            case Forgot():
                 self._following.forgot()
-            elif event.type == "header" and self._source.of_run is not None:
-                self._source = self._source.of_run(as_row(event.value))
-            elif event.type == "footer":
-                self._is_whole = True
-            yield event
 
-    def take(self, call: Call) -> None:
-        source, sink = self._source, self._sink
-        at_ms, add, lacks = call.at_ms, sink.add, source.lacks
-        # The first clock.set does not have the time of the clock that it sets.
-        if at_ms > self._newest_ms and call.op != "clock.set":
-            self._newest_ms = at_ms
-        if call.is_malformed or (call.outcome == "ok" and source.has_wrong_number(call)):
-            add(Malformed(call.end))
-        for fact in self._following.of_call(source.of_call(call)):
-            if type(fact) is not Content:
-                add(Malformed(call.end) if lacks(fact) else fact)
-            elif self._shown.is_new(fact):
-                add(fact)
-        if call.op in STATE_OPS and call.outcome == "ok" and call.ended is not None:
-            self._states[call.op], self._odd_rows[call.op] = call.ended, []
-            self._following.restart()
-            if call.op == "dump":
-                sink.restart("stored", "positions")
-            else:
-                sink.restart("exported", "exports")
-                sink.add(Export(call.end, call.reply.get("torn") is True))
-
-    def take_row(self, event: Event) -> None:
-        state = self._states.get(event.op or "")
-        if state is None or state.process != event.process:
+    def _take_row(self, row: Row, sink: Sink) -> None:
+        state = self._states.get(row.op)
+        if state is None or state.process != row.process:
             return
-        for fact in self._source.of_state(event.key or "", event.value, event.index):
+        for fact in row.facts:
             if type(fact) is Content:
                 if self._shown.is_new(fact):
-                    self._sink.add(fact)
-            elif self._source.lacks(fact):
-                self._odd_rows[str(event.op)].append(Malformed(event.index))
+                    sink.add(fact)
+            elif self._taking.source.lacks(fact):
+                self._odd_rows[row.op].append(Malformed(row.index))
             else:
-                self._sink.add(self._following.of_row(fact))
+                sink.add(self._following.of_row(fact))
 
-    def about(self) -> About:
-        """The row about all, once all is taken."""
+    def follow_on(self, range_: Range) -> None:
+        """A range ends: its open calls are open now."""
+        taking = self._taking
+        taking.open |= range_.open
+        taking.newest_ms = max(taking.newest_ms, range_.newest_ms)
+        taking.lines += range_.lines
+        taking.is_whole = range_.is_whole
+
+    def ended(self, sink: Sink) -> About:
+        """The row about all, once all is read."""
+        for call in (Call(begun, None) for begun in self._taking.open.values()):
+            for entry in self._taking.told(call):  # cut off in the middle: it may have happened
+                self._take(entry, sink)
         for rows in self._odd_rows.values():
             for row in rows:
-                self._sink.add(row)
+                sink.add(row)
+        taking = self._taking
         dump_at = self._states["dump"].index if "dump" in self._states else None
-        newest_ms = None if self._newest_ms == _NO_TIME else self._newest_ms
-        return About(self._is_whole, dump_at, newest_ms, self._lines)
+        return About(taking.is_whole, dump_at, None if taking.newest_ms == NO_TIME else taking.newest_ms, taking.lines)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 
-from busproof.contract.history import Event
+from busproof.oracle.checks.extract.entries import Asked
 from busproof.oracle.checks.facts import Acked, Appended, Delivered, Exported, Fact, Hold, Jump, Read
 
 Reader = tuple[str, str]  # lane, reader
@@ -30,8 +30,8 @@ class Following:
         self._in_lane, self._to, self._acks = _Raised(), _Raised(), _Raised()  # told so far, by lane, by addressee
         self._spans: dict[tuple[str, str, bool], int] = {}  # how far a reader was shown, with its own or without
         self._line: int | None = None
-        self._seen: dict[int, int] = {}  # hash of a message → the first answer of late that showed it
-        self._seen_before: dict[int, int] = {}
+        self._seen: dict[tuple[str, str | None], int] = {}  # message → the first answer of late that showed it
+        self._seen_before: dict[tuple[str, str | None], int] = {}
         self._hands: dict[str, tuple[str, str]] = {}  # claims that others name by their holder alone → lane, key
         self._forgot = 0  # how often
         self._kept: set[Hashable] | None = None  # the readers from whom no clearing could take anything; None: all
@@ -45,30 +45,31 @@ class Following:
         """Claims begin anew, in lanes of their own."""
         self._forgot += 1
 
-    def see(self, event: Event) -> None:
+    def see(self, asked: Asked) -> None:
         """A call that asks to move a cursor: it may move from now on."""
-        process = event.process
+        process = asked.process
         self._asking[self._askers.pop(process, "")].pop(process, None)
-        if event.type == "invoke" and event.seq is not None:
-            self._askers[process] = event.agent or ""
-            self._asking[event.agent or ""][process] = event.seq
+        if asked.seq is not None:
+            self._askers[process] = asked.agent
+            self._asking[asked.agent][process] = asked.seq
 
     def restart(self) -> None:
         """A state begins."""
         self._line = None
 
     def of_call(self, facts: Iterable[Fact]) -> Iterator[Fact]:
-        """The facts of one call; a read comes after the messages that it delivered."""
-        read, last = None, None
+        """The facts of one call; messages come after the read that delivered them."""
+        before = None
         for fact in facts:
             kind = type(fact)
             if kind is Read:
                 yield from self._newcomer(fact)  # type: ignore[arg-type]
-                read, last = self._begun(fact), None  # type: ignore[arg-type]
-                continue
-            if kind is Delivered and read is not None:
-                last = _placed(fact, read, last)  # type: ignore[arg-type]
-                self._see_message(last)
+                before = self._begun(fact)  # type: ignore[arg-type]
+                self._shown(fact)  # type: ignore[arg-type]
+            elif kind is Delivered:
+                if fact.place == 0 and before is not None and fact.seq is not None:  # type: ignore[attr-defined]
+                    fact.prev = min(before, fact.seq - 1)  # type: ignore[attr-defined]
+                self._see_message(fact)  # type: ignore[arg-type]
             elif kind is Appended:
                 self._attempted(fact)  # type: ignore[arg-type]
             elif kind is Acked:
@@ -78,9 +79,6 @@ class Following:
             elif kind is Hold and self._names_claims and not self._found(fact):  # type: ignore[arg-type]
                 continue
             yield fact
-        if read is not None:
-            self._shown(read)
-            yield read
 
     def _newcomer(self, read: Read) -> Iterator[Jump]:
         """Nobody knows where the log begins for a reader from whom a clearing could take messages."""
@@ -90,7 +88,7 @@ class Following:
             self._lost.add(reader)
             yield Jump(*reader, read.begin, read.end, None, is_back=False)
 
-    def _begun(self, read: Read) -> Read:
+    def _begun(self, read: Read) -> int | None:
         reader = (read.lane, read.reader)
         if reader not in self._lost:
             asked = self._asking.get(read.reader)
@@ -100,7 +98,7 @@ class Following:
         to_all, to_it = self._to.by((read.lane, None), read.begin), self._to.by(reader, read.begin)
         read.newest = to_it if to_all is None else max(to_all, to_it or 0)
         read.acked = self._acks.by(reader, read.begin)
-        return read
+        return read.before
 
     def _shown(self, read: Read) -> None:
         """The span that it had to show, and whether it joins the span that its reader had been shown."""
@@ -118,7 +116,7 @@ class Following:
 
     def _see_message(self, row: Delivered) -> None:
         # Where each reader has a lane of its own, its messages are sent in another.
-        message = hash(("" if row.lane == row.reader else row.lane, row.id))
+        message = message_of(row)
         if message not in self._seen:
             self._seen[message] = row.end
             if len(self._seen) > MESSAGES_KEPT:
@@ -126,7 +124,7 @@ class Following:
 
     def _attempted(self, sent: Appended) -> None:
         if sent.id is not None:
-            of_id = hash((sent.lane, sent.id))
+            of_id = sent.lane, sent.id
             shown = self._seen_before.get(of_id, self._seen.get(of_id))
             sent.shown = shown if shown is not None and shown < sent.begin else None
         sent.newest = self._in_lane.by(sent.lane, sent.begin)
@@ -207,13 +205,6 @@ class _Raised:
         return next((number for at, number in reversed(raises) if at < event), None)
 
 
-def _placed(row: Delivered, read: Read, last: Delivered | None) -> Delivered:
-    row.lane, row.reader, row.with_own, row.begin = read.lane, read.reader, read.with_own, read.begin
-    if last is not None:
-        row.prev, row.prev_priority, row.prev_sent_at = last.seq, last.priority, last.sent_at
-    elif read.before is not None and row.seq is not None:
-        row.prev = min(read.before, row.seq - 1)
-    if row.seq is not None:
-        read.least = row.seq if read.least is None else min(read.least, row.seq)
-        read.most = row.seq if read.most is None else max(read.most, row.seq)
-    return row
+def message_of(row: Delivered) -> tuple[str, str | None]:
+    """The lane that it was sent in, and its id; where each reader has a lane, messages are sent in another."""
+    return "" if row.lane is None or row.lane == row.reader else row.lane, row.id
