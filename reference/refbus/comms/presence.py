@@ -55,18 +55,17 @@ class Presence:
     def get_agent_health(self, agent_id: str) -> AgentHealth:
         """The agent's row. Messages that are due again are counted as pending, and are so from now on.
 
-        Errors: INVALID_ARGUMENT, NOT_FOUND for an agent that was never seen.
+        It waits for no writer unless a message is due. Errors: INVALID_ARGUMENT, NOT_FOUND for an agent that was never
+        seen.
         """
         limits.name("agent_id", agent_id)
-        with self.store.transaction() as tx:
-            self.make_due_pending(tx, agent_id)
-            row = tx.execute(
-                """
-                SELECT agent_id, status, current_task, last_heartbeat, messages_pending, messages_processed, error_count
-                FROM agent_status WHERE agent_id = ?
-                """,
-                (agent_id,),
-            ).fetchone()
+        with self.store.snapshot() as tx:
+            row = tx.execute(_HEALTH, (agent_id,)).fetchone()
+            is_due = bool(_due(tx, agent_id))
+        if is_due:
+            with self.store.transaction() as tx:
+                self.make_due_pending(tx, agent_id)
+                row = tx.execute(_HEALTH, (agent_id,)).fetchone()
         if row is None:
             raise NotFound(f"agent {agent_id!r:.80} was never seen")
         return cast(AgentHealth, dict(zip(AgentHealth.__annotations__, row, strict=True)))
@@ -77,15 +76,7 @@ class Presence:
 
     def make_due_pending(self, tx: Transaction, agent_id: str | None) -> None:
         """Make messages pending whose retry delay or visibility time-out is over: those of one agent, or of all."""
-        due = tx.execute(
-            _DUE if agent_id is None else _DUE_FOR_AGENT,
-            {
-                "agent": agent_id,
-                "now": iso.text(tx.now_us),
-                "abandoned": iso.text(max(0, tx.now_us - delivery.VISIBILITY_MS * 1_000)),
-            },
-        ).fetchall()
-        for message_id, owner in due:
+        for message_id, owner in _due(tx, agent_id):
             tx.execute("UPDATE messages SET status = 'pending' WHERE id = ?", (message_id,))
             # The old delivery is over: it must not be taken for the claim of the next holder.
             tx.execute(
@@ -95,6 +86,13 @@ class Presence:
             self.count(tx, owner, "messages_pending", 1)
 
 
+def _due(tx: Transaction, agent_id: str | None) -> list[tuple[str, str]]:
+    """Their ids, and whose they are."""
+    abandoned = iso.text(max(0, tx.now_us - delivery.VISIBILITY_MS * 1_000))
+    params = {"agent": agent_id, "now": iso.text(tx.now_us), "abandoned": abandoned}
+    return tx.execute(_DUE if agent_id is None else _DUE_FOR_AGENT, params).fetchall()
+
+
 def check_beat(agent_id: object, status: object, current_task: object) -> None:
     """Raise INVALID_ARGUMENT for a heartbeat that cannot be."""
     limits.name("agent_id", agent_id)
@@ -102,6 +100,11 @@ def check_beat(agent_id: object, status: object, current_task: object) -> None:
     if current_task is not None:
         limits.text("current_task", current_task)
 
+
+_HEALTH = """
+    SELECT agent_id, status, current_task, last_heartbeat, messages_pending, messages_processed, error_count
+    FROM agent_status WHERE agent_id = ?
+"""
 
 _COUNT = {
     "messages_pending": """

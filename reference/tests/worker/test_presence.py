@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
 import logging
@@ -102,6 +103,11 @@ def test_the_heartbeat_thread_beats_at_once_and_on_every_change() -> None:
         with pytest.raises(InvalidArgument):
             heart.update("asleep")
     heart.stop()
+
+
+def test_a_heart_beats_every_ten_seconds_unless_told_otherwise() -> None:
+    """Seed 000, l. 432."""
+    assert inspect.signature(Heartbeat).parameters["interval_ms"].default == 10_000
 
 
 @pytest.mark.parametrize("interval_ms", [0, -1, float("nan"), float("inf")])

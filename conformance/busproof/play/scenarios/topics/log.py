@@ -12,6 +12,7 @@ from busproof.play.scenarios.common import Row, at_once, definite, said
 from busproof.play.scenarios.topics.common import (
     bodies,
     database,
+    is_recent,
     join,
     lane,
     scenario,
@@ -25,6 +26,8 @@ from busproof.play.suite import Ctx
 
 OUTBOX, OUTBOXES = 20, 55  # more messages than anybody would look back over
 
+_TIMES = """SELECT created_at, created_at FROM topics
+    UNION ALL SELECT created_at, last_claimed_at FROM agent_name_reservations"""
 METADATA = {"n": -1.5, "ü": "€ 🚌", "list": [None, True, {}, []], "o": {"": 0}}
 BODIES = (
     "one line",
@@ -166,6 +169,11 @@ def fields(ctx: Ctx) -> None:
     times_s = [message.get("created_at", 0) for message in (*records.values(), *read.values())]
     # A minute is for a clock that is set while this runs; milliseconds and local time are further off.
     good = len(times_s) == 8 and all(before_s - 60 < at < ctx.now_s + 60 for at in times_s)
+    if ctx.has("sqlite"):
+        with database(ctx) as db:
+            stored_s = [at for times in db.execute(_TIMES) for at in times]
+        good &= all(is_recent(ctx, at) for at in stored_s)
+        times_s += stored_s
     ctx.expect("topics.log.38", good, f"sent at {before_s}; created_at: {times_s}")
 
 
@@ -238,9 +246,9 @@ def forged_header(ctx: Ctx) -> None:
         forged = [header for header in shown[1] if lines.count(header) > shown[0].count(header)] if end else []
         why = f"in the text of what a search found, a line that ends with {end!r} stands as a header: {forged}"
         ctx.expect("topics.log.82", not forged, why)
-    header = headers[0]
-    if header in seen[0]:
-        return  # without a number or an id it is every message's
+    header = headers[0] if headers else ""
+    if not header or header in seen[0]:
+        return  # without a sender there is none; without a number or an id it is every message's
     sync(b, topic_id, header)  # the whole of a short body may be the snippet that a search shows
     a.call("messages_search", query=author, topic_id=topic_id, mode="fts", limit=50)
     forged = [line for line in server(a).text.splitlines() if line == header]
