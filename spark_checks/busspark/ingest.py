@@ -113,8 +113,8 @@ def _abouts(facts: DataFrame) -> dict[str, list[tuple[Any, ...]]]:
             last[system, run] = about
     rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
     for (system, run), about in last.items():
-        told = msgspec.structs.replace(about, counts=json.dumps(counts[system, run]))
-        rows[system].append((run, *msgspec.structs.astuple(told)))
+        with_counts = msgspec.structs.replace(about, counts=json.dumps(counts[system, run]))
+        rows[system].append((run, *msgspec.structs.astuple(with_counts)))
     return rows
 
 
@@ -161,11 +161,11 @@ _OF_ALL = -1  # the chunk that tells of a range; the others are its entries
 
 def _taken(lines: DataFrame, headers: dict[str, Event]) -> DataFrame:
     """A row for each chunk of entries of each range, and one for its `Range`."""
-    told = lines.sparkSession.sparkContext.broadcast(headers)
+    of_files = lines.sparkSession.sparkContext.broadcast(headers)
 
     def take_all(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for (path, block), rows in groupby(_rows(batches), itemgetter(0, 1)):
-            if (header := told.value.get(path)) is None:
+            if (header := of_files.value.get(path)) is None:
                 continue
             values = (value for *_, value in rows)
             for place in count():

@@ -132,9 +132,9 @@ def test_processes_take_the_ranges_of_a_long_file(
     in_ranges_of = {n: bool([*(tmp_path / "ranges").rglob(f"part-r{n:03}-*-*")]) for n in range(2)}
     assert in_ranges_of == {0: True, 1: False}
     for about in abouts.values():
-        said = together[about.source]
-        assert json.loads(said.counts).items() >= json.loads(about.counts).items()
-        assert msgspec.structs.replace(said, counts=about.counts) == about
+        of_ranges = together[about.source]
+        assert json.loads(of_ranges.counts).items() >= json.loads(about.counts).items()
+        assert msgspec.structs.replace(of_ranges, counts=about.counts) == about
     judged = dict(twin.judge(tmp_path / "ranges"))
     assert len(judged) == 2
     for path in abouts:
