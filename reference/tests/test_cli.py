@@ -275,3 +275,28 @@ def test_a_heart_that_cannot_beat_so_is_told(run: Run, options: list[str]) -> No
     """And does not beat once."""
     run("heartbeat", "--as", "a", *options, "working", code=1)
     assert run("liveness") == [{"agents": []}]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "relay run --port 99999",
+        "relay run --log-keep -1",
+        "relay run --log-bytes 0",
+        "relay send --as a --to b --wait nan text",
+        "timeline fetch --wait nan request service=s",
+        "comms receive --as a --wait -1",
+    ],
+)
+def test_a_number_that_means_nothing_is_refused_before_anything_happens(tmp_path: Path, words: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "refbus", *words.split()], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_program_whose_output_is_closed_ends_as_it_would(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m refbus worker --store {tmp_path} hold --as a t -- true >&-"
+    assert subprocess.run(["sh", "-c", command], capture_output=True, text=True).stderr == ""
+    assert subprocess.run(["sh", "-c", command]).returncode == 0

@@ -31,7 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = parser().parse_args(argv)
         with SYSTEMS[arguments.system].open_bus(arguments) as bus:
             reply = arguments.run(bus, arguments)
-            sys.stdout.flush()
+            if sys.stdout is not None:  # closed by whoever started this
+                sys.stdout.flush()
     except BusError as error:
         print(f"refbus: {error.code}: {error}", file=sys.stderr)
         return 1

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -100,6 +102,28 @@ def add_beats(beat: argparse.ArgumentParser) -> None:
     """Options of a heartbeat that goes on."""
     beat.add_argument("--every", type=float, metavar="SECONDS", help="and again, until --while ends")
     beat.add_argument("--while", type=int, dest="pid", metavar="PID", help="beat while this process lives")
+
+
+def port(text: str) -> int:
+    """A number that argparse takes for a port."""
+    if not (text.isascii() and text.isdigit() and int(text[:6]) < 65536):
+        raise argparse.ArgumentTypeError(f"{text!a:.20} is no port: 0 to 65535")
+    return int(text)
+
+
+def count(text: str) -> int:
+    """A whole number above 0."""
+    if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!a:.20} is no whole number above 0")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """A length of time that can be waited."""
+    with contextlib.suppress(ValueError):
+        if 0 <= float(text) <= threading.TIMEOUT_MAX:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text!a:.20} is no number of seconds from 0 on")
 
 
 def goes_on(arguments: Any) -> bool:

@@ -18,6 +18,7 @@ from refbus.cli.common import (
     print_all,
     print_one,
     read_json,
+    seconds,
 )
 from refbus.comms.bus import CommsBus
 from refbus.comms.heartbeat import Heartbeat
@@ -91,7 +92,7 @@ def _add_sending(commands: Commands) -> None:
     request = commands.add("request", _request, "send a message and wait for its answer")
     request.add_argument("--to", required=True, metavar="AGENT", help="who is asked")
     _add_envelope(request)
-    request.add_argument("--wait", type=float, metavar="SECONDS", help="TIMEOUT after so long (default: 30)")
+    request.add_argument("--wait", type=seconds, metavar="SECONDS", help="TIMEOUT after so long (default: 30)")
     respond = commands.add("respond", _respond, "answer a message", takes_agent=False)
     respond.add_argument("--as", dest="agent", metavar="AGENT", help="who answers a broadcast")
     respond.add_argument("--artifact", metavar="PATH", help="a large result, as artifact put returned it")
@@ -153,7 +154,7 @@ def _add_receiving(commands: Commands) -> None:
         "--channel", action="append", dest="channels", help="again for more (default: the agent's subscriptions)"
     )
     receive.add_argument("--limit", type=int, default=10)
-    receive.add_argument("--wait", type=float, metavar="SECONDS", help="wait for a first message")
+    receive.add_argument("--wait", type=seconds, metavar="SECONDS", help="wait for a first message")
     for name, method, says in (
         ("subscribe", "subscribe_to_channel", "want a channel"),
         ("unsubscribe", "unsubscribe_from_channel", "want it no more"),

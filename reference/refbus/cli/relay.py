@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from refbus.cli.common import Commands, a_path, given, made, print_all, print_one
+from refbus.cli.common import Commands, a_path, count, given, made, port, print_all, print_one, seconds
 from refbus.kernel.msgfile import KINDS, Message
 from refbus.relay import config, tree
 from refbus.relay.bus import RelayBus
@@ -72,14 +72,14 @@ def add_commands(commands: Commands) -> None:
 
     running = add("run", _orchestrator, _run, "run the orchestrator until SIGTERM")
     running.add_argument(
-        "--port", type=int, metavar="PORT", help="/metrics and /health on 127.0.0.1; 0 takes a free one"
+        "--port", type=port, metavar="PORT", help="/metrics and /health on 127.0.0.1; 0 takes a free one"
     )
     running.add_argument(
         "--no-watch", action="store_true", help="look every quarter of a second, and do not wait for events"
     )
     running.add_argument("--log", type=Path, metavar="FILE", help="a file that rotates (default: standard error)")
-    running.add_argument("--log-bytes", type=int, default=10_000_000, metavar="N", help="when it rotates")
-    running.add_argument("--log-keep", type=int, default=5, metavar="N", help="how many old ones are kept")
+    running.add_argument("--log-bytes", type=count, default=10_000_000, metavar="N", help="when it rotates")
+    running.add_argument("--log-keep", type=count, default=5, metavar="N", help="how many old ones are kept")
     running.add_argument("--log-level", choices=("info", "warning", "error"), default="info")
     add("scan", _orchestrator, _scan, "make one pass, where no orchestrator runs")
     add("status", _view, _status, "messages by status, and the agents")
@@ -99,7 +99,7 @@ def add_commands(commands: Commands) -> None:
     send.add_argument("--priority", type=int, help="0 to 9, 0 is the highest")
     send.add_argument("--attach", type=Path, metavar="FILE", help="its content goes with the message")
     send.add_argument(
-        "--wait", type=float, metavar="SECONDS", help="for its processing; exit 1 if it failed or is not yet"
+        "--wait", type=seconds, metavar="SECONDS", help="for its processing; exit 1 if it failed or is not yet"
     )
     send.add_argument("body", nargs="?", default="", help="text, or - for standard input")
     receive = add("receive", _mailbox, _receive, "what lies in the agent's inbox")

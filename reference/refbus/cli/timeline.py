@@ -9,7 +9,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from refbus.cli.common import PAYLOAD_HELP, Commands, a_path, given, made, print_all, print_one, read_json
+from refbus.cli.common import PAYLOAD_HELP, Commands, a_path, given, made, print_all, print_one, read_json, seconds
 from refbus.kernel import jsontext
 from refbus.kernel.errors import InvalidArgument
 from refbus.timeline import config, graph
@@ -86,7 +86,7 @@ def _add_calls(commands: Commands) -> None:
     delegate.add_argument("target")
     for command in (submit, call, delegate):
         _add_place(command)
-        command.add_argument("--wait", type=float, default=30.0, metavar="SECONDS", help="TIMEOUT after so long (30)")
+        command.add_argument("--wait", type=seconds, default=30.0, metavar="SECONDS", help="TIMEOUT after so long (30)")
         command.add_argument("payload", nargs="?", default="null", help=PAYLOAD_HELP)
 
 
@@ -163,7 +163,7 @@ def _add_queue(commands: Commands) -> None:
         filtering.add_argument("type", choices=tuple(KINDS))
         filtering.add_argument("dimensions", nargs="*", metavar="DIMENSION=VALUE", help=KEY_HELP)
         if name == "fetch":
-            filtering.add_argument("--wait", type=float, default=0, metavar="SECONDS", help="wait for one")
+            filtering.add_argument("--wait", type=seconds, default=0, metavar="SECONDS", help="wait for one")
         if name == "work":
             filtering.add_argument("--once", action="store_true", help="one message, then end")
     for name, run, says in (

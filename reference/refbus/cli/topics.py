@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from refbus.cli.common import Commands, a_path, print_all, print_one, refuse_missing
+from refbus.cli.common import Commands, a_path, port, print_all, print_one, refuse_missing
 from refbus.kernel.errors import InvalidArgument, TopicNotFound
 from refbus.topics import environment
 from refbus.topics.bus import TopicsBus
@@ -41,7 +41,7 @@ def add_commands(commands: Commands) -> None:
     """One command for each thing that a person does with the bus."""
     commands.add("serve", _serve, "serve MCP on stdin and stdout, for one agent", takes_agent=False)
     web = commands.add("web", _web, "show topics live on a web page of this machine, read only", takes_agent=False)
-    web.add_argument("--port", type=_port, metavar="PORT", default=8765, help="0 takes a free one")
+    web.add_argument("--port", type=port, metavar="PORT", default=8765, help="0 takes a free one")
     listing = commands.add(
         "list", _list, "one line of JSON for each topic, the newest first", takes_agent=False, views=True
     )
@@ -56,12 +56,6 @@ def add_commands(commands: Commands) -> None:
     rename.add_argument("name", metavar="NAME")
     for command in (delete, wipe):
         command.add_argument("--yes", action="store_true", help="do not ask")
-
-
-def _port(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text[:6]) < 65536):
-        raise argparse.ArgumentTypeError(f"{text!a:.20} is no port: 0 to 65535")
-    return int(text)
 
 
 def _serve(bus: TopicsBus, _arguments: Any) -> None:

@@ -25,7 +25,9 @@ class CircuitBreaker:
         *,
         clock: Clock | None = None,
     ) -> None:
-        self._threshold, self._timeout_ms, self._clock = failure_threshold, round(1000 * timeout), clock or Clock()
+        self._threshold = limits.integer("failure_threshold", failure_threshold, 1)
+        self._timeout_ms = round(1000 * limits.number("timeout, in seconds,", timeout, 0, limits.NOW_MS_MAX / 1000))
+        self._clock = clock or Clock()
         self._breaker = Breaker()
         self._lock = threading.Lock()
 

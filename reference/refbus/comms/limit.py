@@ -11,6 +11,7 @@ from refbus.comms.store import Store
 from refbus.kernel.clock import Clock
 from refbus.kernel.errors import RateLimited
 from refbus.kernel.rules import bucket
+from refbus.kernel.rules import limit as limits
 from refbus.kernel.transaction import Transaction
 
 
@@ -41,7 +42,11 @@ class TokenBucket:
     def __init__(
         self, capacity: float = bucket.CAPACITY, refill_rate: float = bucket.REFILL_PER_S, *, clock: Clock | None = None
     ) -> None:
-        self.capacity, self.refill_rate, self._clock = capacity, refill_rate, clock or Clock()
+        self.capacity, self.refill_rate = (
+            limits.number("capacity", capacity, 0),
+            limits.number("refill_rate", refill_rate, 0),
+        )
+        self._clock = clock or Clock()
         self._bucket = bucket.full(self._clock.now_us(), capacity)
         self._lock = threading.Lock()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+from refbus.kernel.verdict import verdict
 from refbus.timeline import filters, keys
 
 
@@ -51,4 +52,5 @@ class Route:
 
     def matches(self, filter: dict[str, Any], key: dict[str, Any]) -> Matched:
         """Does the filter mean the key? Errors: INVALID_ARGUMENT."""
-        return {"matches": filters.from_dict(filter).matches(keys.from_dict(key))}
+        reply: Matched = {"matches": filters.from_dict(filter).matches(keys.from_dict(key))}
+        return verdict(reply)

@@ -8,6 +8,7 @@ from typing import TypedDict
 
 from refbus.kernel import jsontext
 from refbus.kernel.errors import BusError, InvalidArgument, NotFound
+from refbus.kernel.verdict import verdict
 from refbus.timeline import keys, token
 from refbus.timeline.keys import Fork
 from refbus.timeline.lineage import Lineage
@@ -69,7 +70,8 @@ class Verify:
         faults += [_fault(*finding) for finding in contradictions if timeline is None or finding[0] in wanted]
         if timeline is not None and head is not None and branches[wanted[0]].last.hash != head:
             faults.append(_fault(wanted[0], branches[wanted[0]].last.number, "the last hash is not the one expected"))
-        return {"ok": not faults, "checked": checked, "faults": faults}
+        reply: Verified = {"ok": not faults, "checked": checked, "faults": faults}
+        return verdict(reply)
 
     def examine(self, branch: Branch, place: Callable[[str, int], Place]) -> tuple[int, list[Fault]]:
         """One timeline's own messages: their number, and their faults."""
