@@ -40,6 +40,7 @@ class Operation:
     params: Callable[[Prepared], dict[str, Any]]
     needs: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()  # features that a bus must not have: those that have them play another operation for it
+    chars: int = 0  # of a text that it sends: a bus may declare that it takes none so long
     is_once: bool = False  # twice is not once
     is_each: bool = False  # takes messages, maybe one after the other: a death leaves some of them taken
     empty_store: bool = False  # played on an empty folder
@@ -66,7 +67,8 @@ Prepare = Callable[[Session, Session, HelloReply], Prepared]
 def applicable(operation: Operation, hello: HelloReply) -> bool:
     """Does the bus declare all that the operation needs, and nothing that it must not have?"""
     declared = {*hello.nouns, *hello.features, *(["clock"] if hello.clock == "manual" else [])}
-    return set(operation.needs) <= declared and declared.isdisjoint(operation.lacks)
+    fits = operation.chars <= hello.limits.get("body_chars_max", operation.chars)
+    return fits and set(operation.needs) <= declared and declared.isdisjoint(operation.lacks)
 
 
 def tell_time(session: Session, hello: HelloReply, now_ms: int) -> None:

@@ -115,6 +115,15 @@ def test_an_ack_is_of_several_messages_where_the_bus_promises_that_it_is_one_cal
     assert [len(ack.params({"id 0": "a", "id 2": "b"})["ids"]) for ack in acks] == [count]
 
 
+def test_a_bus_is_sent_no_text_longer_than_it_declares() -> None:
+    """Or chaos would blame it for a refusal that it promised."""
+    large = next(op for op in SUBJECTS["mailbox"].repertoire.operations if op.name == "send a large one")
+    declared = {"language": "any", "systems": ["mailbox"], "nouns": ["log"], "features": ["key"]}
+    hello = HelloReply.model_validate({"protocol": "1", "name": "b", "version": "1", **declared})
+    assert applicable(large, hello)
+    assert not applicable(large, hello.model_copy(update={"limits": {"body_chars_max": large.chars - 1}}))
+
+
 def test_every_operation_is_applicable_to_a_bus(harmless: Callable[[str], str]) -> None:
     """An operation that no bus plays is useless: those for buses with other promises have such a bus."""
     others = {

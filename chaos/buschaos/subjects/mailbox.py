@@ -27,6 +27,7 @@ AGENTS = ("alice", "bob", "carol")
 NAMES = ("free", "held", "epilogue")
 HELD_MS, LOOKED_MS = 86_400_000, 60_000
 ALL = 10_000
+LARGE = 20_000  # characters
 READERS = ("reader-1", "reader-2")
 QUEUE = "work"
 
@@ -137,7 +138,7 @@ OPERATIONS = (
     Operation("open", "log", "open", lambda _: {}, empty_store=True),
     Operation("open again", "log", "open", lambda _: {}),
     Operation("send", "log", "send", lambda _: _letter("new", key="new"), ("key",)),
-    Operation("send a large one", "log", "send", lambda _: _letter("y" * 20_000, key="large"), ("key",)),
+    Operation("send a large one", "log", "send", lambda _: _letter("y" * LARGE, key="large"), ("key",), chars=LARGE),
     Operation("send without a key", "log", "send", lambda _: _letter("new"), lacks=("key",), is_once=True),
     Operation(
         "send to all", "log", "send", lambda _: {"agent_id": "alice", "body": "to all"}, ("broadcast",), is_once=True
