@@ -128,7 +128,7 @@ class Place:
                 is_mcp=not door.server,
                 is_each=door.per == "name" and not door.server,
                 ready=door.ready or "",
-                start_s=patient(door.start_s),
+                start_s=door.start_s,
                 pause_s=door.pause_s,
             )
             self.guest = Guest(plan)
@@ -340,12 +340,12 @@ class Agent:
         guest = self._place.join()
         if door.mcp_url and self._began is not guest:
             self._server = http.HttpServer(str(template.fill(door.mcp_url, self._place.values)))
-            self._server.begin_session(patient(door.start_s))
+            self._server.begin_session(door.start_s)
         elif door.mcp and not door.is_shared and not self._is_up():
             values = self._values()
             argv, env = self._place.command(door.mcp, values), self._place.environment(values)
             self._server = StdioServer(argv, env, str(self._place.home))
-            self._server.begin_session(patient(door.start_s), door.pause_s)
+            self._server.begin_session(door.start_s, door.pause_s)
         return guest or self._server or self
 
     def _is_up(self) -> bool:

@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TextIO
 
-from busproof.bus.base import DoorError, Lost, Refused
+from busproof.bus.base import DoorError, Lost, Refused, patient
 from busproof.bus.child import GRACE_S, kill_family
 from busproof.bus.toml.mcp import StdioServer
 
@@ -60,7 +60,7 @@ class Guest:
         if not hasattr(socket, "SO_PEERCRED"):
             raise Lost("a server that sessions share needs Linux: run it in a container, or map its command line")
         self._start_s = plan.start_s if plan.is_each else 0.0
-        deadline = time.monotonic() + plan.start_s
+        deadline = time.monotonic() + patient(plan.start_s)
         host: subprocess.Popen[bytes] | None = None
         while time.monotonic() < deadline:
             self._socket = socket.socket(socket.AF_UNIX)
@@ -75,7 +75,7 @@ class Guest:
                 return
             self._socket.close()
             time.sleep(LOOK_S)
-        raise Lost(f"{plan.argv[0]} was not ready in {plan.start_s:g} s")
+        raise Lost(f"{plan.argv[0]} was not ready in {patient(plan.start_s):g} s")
 
     def _connect(self, plan: Plan, deadline: float) -> None:
         self._socket.connect(plan.address)
@@ -288,7 +288,7 @@ def _free_port() -> int:
 
 def _wait_for(port: int, plan: Plan, process: subprocess.Popen[bytes]) -> None:
     """Until the server answers, or Lost."""
-    deadline = time.monotonic() + plan.start_s
+    deadline = time.monotonic() + patient(plan.start_s)
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise Lost(f"{plan.argv[0]} ended with status {process.returncode} before it was ready")
@@ -297,7 +297,7 @@ def _wait_for(port: int, plan: Plan, process: subprocess.Popen[bytes]) -> None:
                 with socket.create_connection(("127.0.0.1", port), timeout=1):
                     return
         time.sleep(LOOK_S)
-    raise Lost(f"{plan.argv[0]} did not listen on port {port} within {plan.start_s:g} s")
+    raise Lost(f"{plan.argv[0]} did not listen on port {port} within {patient(plan.start_s):g} s")
 
 
 def _answers(port: int, path: str) -> bool:
