@@ -225,10 +225,11 @@ class WritesTheInboxAnew(promising("consumes", "key", "body_chars_max=90000")): 
         with self.store.transaction() as tx:
             waiting = [(to, row["n"]) for row in self._waiting(tx, to)]
             tx.executemany("DELETE FROM deliveries WHERE reader = ? AND n = ?", waiting)
-        sent = super().send(agent_id, body, to, **more)
-        with self.store.transaction() as tx:
-            tx.executemany("INSERT INTO deliveries (reader, n) VALUES (?, ?)", waiting)
-        return sent
+        try:
+            return super().send(agent_id, body, to, **more)
+        finally:
+            with self.store.transaction() as tx:
+                tx.executemany("INSERT INTO deliveries (reader, n) VALUES (?, ?)", waiting)
 
 
 @fault("mailbox.log.23", chaos={"disk_full": True, "only": "send", "levels": (0, 1, 2, 3), "errors": ()})
