@@ -93,8 +93,8 @@ def test_a_scenario_that_moves_the_clock_needs_one(system: str) -> None:
 @pytest.fixture(scope="module")
 def fleets():
     """The reference, warm for all scenarios of a system; and the mailbox whose reading is the ack."""
-    buses = [*((reference(system), system) for system in SYSTEMS), (CONSUMES, "mailbox")]
-    fleets = {bus: Fleet([bus], system=system) for bus, system in buses}
+    fleets = {system: Fleet([reference(system)], system=system) for system in SYSTEMS}
+    fleets[CONSUMES] = Fleet([CONSUMES], system="mailbox")
     yield fleets
     for fleet in fleets.values():
         fleet.close()
@@ -107,8 +107,8 @@ def test_a_scenario_decides_exactly_the_rows_that_name_it_and_the_reference_pass
 ) -> None:
     """Both directions of sentence → row → check, by a real run."""
     scenario = SYSTEMS[system].scenarios[name]
-    bus = CONSUMES if "consumes" in scenario.needs else reference(system)
-    with stage(fleets[bus], run=name, options=scenario.options, alone=scenario.alone) as ctx:
+    fleet = fleets[CONSUMES if "consumes" in scenario.needs else system]
+    with stage(fleet, run=name, options=scenario.options, alone=scenario.alone) as ctx:
         scenario.play(ctx)
         decided = {finding.requirement for finding in ctx.findings}
         assert decided == {row.id for row in rows_of(system, name)}

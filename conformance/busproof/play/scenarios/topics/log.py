@@ -26,8 +26,8 @@ from busproof.play.suite import Ctx
 
 OUTBOX, OUTBOXES = 20, 55  # more messages than anybody would look back over
 
-_TIMES = """SELECT created_at, created_at FROM topics
-    UNION ALL SELECT created_at, last_claimed_at FROM agent_name_reservations"""
+_TIMES = """SELECT created_at, created_at FROM topics WHERE topic_id = :topic
+    UNION ALL SELECT created_at, last_claimed_at FROM agent_name_reservations WHERE topic_id = :topic"""
 METADATA = {"n": -1.5, "ü": "€ 🚌", "list": [None, True, {}, []], "o": {"": 0}}
 BODIES = (
     "one line",
@@ -171,7 +171,7 @@ def fields(ctx: Ctx) -> None:
     good = len(times_s) == 8 and all(before_s - 60 < at < ctx.now_s + 60 for at in times_s)
     if ctx.has("sqlite"):
         with database(ctx) as db:
-            stored_s = [at for times in db.execute(_TIMES) for at in times]
+            stored_s = [at for times in db.execute(_TIMES, {"topic": topic_id}) for at in times]
         good &= all(is_recent(ctx, at) for at in stored_s)
         times_s += stored_s
     ctx.expect("topics.log.38", good, f"sent at {before_s}; created_at: {times_s}")
