@@ -10,8 +10,9 @@ import asyncio
 import contextlib
 import json
 import secrets
+import signal
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from typing import Any, TypedDict, TypeVar
 from urllib.parse import urlencode
@@ -249,6 +250,13 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, bus: TopicsBus) -> None:
         super().__init__(config)
         self._bus = bus
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """From here on uvicorn heeds them: it ends, and raises then what it caught: of Ctrl-C an exception."""
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        with super().capture_signals():
+            yield
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close the notifier, by which every stream ends, then as usual."""
