@@ -11,7 +11,7 @@ reason. A test holds all three against the protocol, and sees that reads change 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,6 +69,20 @@ def applicable(operation: Operation, hello: HelloReply) -> bool:
     declared = {*hello.nouns, *hello.features, *(["clock"] if hello.clock == "manual" else [])}
     fits = operation.chars <= hello.limits.get("body_chars_max", operation.chars)
     return fits and set(operation.needs) <= declared and declared.isdisjoint(operation.lacks)
+
+
+def of_one_session(operations: Iterable[Operation], hello: HelloReply) -> list[Operation]:
+    """Those that one session can play one after the other, on a store that is open and prepared."""
+    return [
+        op
+        for op in operations
+        if applicable(op, hello)
+        and op.method not in ("open", "close")
+        and not op.empty_store
+        and not op.is_first
+        and not op.options
+        and op.first is None
+    ]
 
 
 def tell_time(session: Session, hello: HelloReply, now_ms: int) -> None:

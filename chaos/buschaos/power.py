@@ -35,7 +35,7 @@ from buschaos.crashpoints import first_of_each, rehearse
 from buschaos.inspector import Inspector
 from buschaos.limits import Time
 from buschaos.nemeses.syscalls import Change
-from buschaos.operations import Operation, Prepared, applicable
+from buschaos.operations import Operation, Prepared, of_one_session
 from buschaos.points import Outage
 from buschaos.recording import Played, Recording
 from buschaos.sessions import FILE, Durability, PowerResult, Sessions
@@ -104,16 +104,7 @@ class PowerLoss:
         self._durability = durability or fleet.hello.durability
         self._options = options or {}
         every = self._subject.repertoire.operations if operations is None else operations
-        self._operations = [
-            op
-            for op in every
-            if applicable(op, fleet.hello)
-            and op.method not in ("open", "close")
-            and not op.empty_store
-            and not op.is_first
-            and not op.options  # one session plays all
-            and op.first is None
-        ]
+        self._operations = of_one_session(every, fleet.hello)
         slow = self._subject.is_slow_to_start
         usual = (IMAGES_OF_SLOW_STARTERS if slow else IMAGES) // parts
         self._images = images or usual

@@ -11,20 +11,21 @@ import contextlib
 import itertools
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from buschaos import reading
 from buschaos.inspector import Inspector
 from buschaos.limits import Time
 from buschaos.nemeses.syscalls import Continue, Watch, WatchedChild
-from buschaos.operations import LATER_MS, Operation, applicable, tell_time
+from buschaos.operations import LATER_MS, of_one_session, tell_time
 from buschaos.recording import Mark, Played
 from buschaos.sessions import PowerResult
 from buschaos.state import Evidence, Problem
 from buschaos.subjects import SUBJECTS
 from buschaos.tape import image
 from buschaos.tape.cuts import BLOCKS, Cut, Model, PowerCuts
+from buschaos.tape.image import Image
 from busproof.bus.base import DoorError, Refused
 from busproof.bus.fleet import Fleet
 from busproof.bus.nats import NatsServer
@@ -54,11 +55,21 @@ class ServerPower:
     """Records one session of a fleet's first bus, and checks cuts of its server's disk."""
 
     def __init__(
-        self, fleet: Fleet, out: Path, *, images: int, seed: int = 0, limit: Time | None = None, config: str = SYNCS
+        self,
+        fleet: Fleet,
+        out: Path,
+        *,
+        images: int = 0,
+        seed: int = 0,
+        limit: Time | None = None,
+        tell: Callable[[list[tuple[Problem, Path]]], None] = lambda _: None,
+        config: str = SYNCS,
     ) -> None:
-        self._fleet, self._out, self._images, self._seed, self._config = fleet, out, images, seed, config
+        self._fleet, self._out, self._seed, self._tell, self._config = fleet, out, seed, tell, config
+        self._images = images or IMAGES
         self._subject, self._limit = SUBJECTS[fleet.system], limit or Time()
         self.result = PowerResult("power-loss", sessions=1)
+        self.result.spared = max(0, IMAGES - self._images) if self._limit.is_sample else 0
 
     def run(self) -> PowerResult:
         """Record, cut, judge."""
@@ -70,18 +81,21 @@ class ServerPower:
             played = self._recorded(work)
             result.doubt, result.steps = played.doubt, len(played.tape)
             cutter = PowerCuts(played.base, played.tape, BLOCKS[0])
-            for cut in itertools.islice([] if result.doubt else self._cuts(cutter, played), self._images):
+            for cut, disk in itertools.islice([] if result.doubt else self._disks(cutter, played), self._images):
                 if self._limit.is_over:
                     result.left_out = self._images - result.checked
                     break
-                problems = self._look(cutter, cut, played, work / f"cut-{result.checked}", inspector)
+                problems = self._look(cut, disk, played, work / f"cut-{result.checked}", inspector)
                 kept = self._out / "power" / f"cut-{result.checked}"
                 result.checked += 1
                 result.by_model[cut.model] += 1
+                result.seconds = time.monotonic() - began
                 if problems:
                     kept.mkdir(parents=True)
                     (kept / "history.jsonl").write_bytes((work / "session.jsonl").read_bytes())
-                result.problems += [(problem, kept / "history.jsonl") for problem in problems]
+                shown = [(problem, kept / "history.jsonl") for problem in problems]
+                result.problems += shown
+                self._tell(shown)
         result.seconds = time.monotonic() - began
         return result
 
@@ -108,7 +122,7 @@ class ServerPower:
         with contextlib.closing(Recorder(parts[1], run="points", system=self._fleet.system)) as recorder:
             session = Session(door, recorder, process=2, agent="alice")
             tell_time(session, self._fleet.hello, T0_MS + LATER_MS)
-            for operation in (None, *self._operations()):
+            for operation in (None, *of_one_session(self._subject.repertoire.operations, self._fleet.hello)):
                 if operation is not None:
                     with contextlib.suppress(Refused):  # another operation may have taken its place away
                         session.call(operation.method, **operation.params(prepared))
@@ -118,32 +132,31 @@ class ServerPower:
                 yield Mark(name, noun, len(watch.tape), promises)
         self._fleet.give_back(door, retired=True)
 
-    def _operations(self) -> list[Operation]:
-        return [
-            op
-            for op in self._subject.repertoire.operations
-            if applicable(op, self._fleet.hello)
-            and op.method not in ("open", "close")
-            and not (op.empty_store or op.is_first or op.options)
-            and op.first is None
+    def _disks(self, cutter: PowerCuts, played: Played) -> Iterator[tuple[Cut, Image]]:
+        """Each disk once: those that lack most where an answer was there, then all others as the seed draws them."""
+        answers = {mark.answered_at for mark in played.marks}
+        cuts = [
+            cut
+            for at in range(min(answers), len(played.tape) + 1)
+            for model in MODELS
+            for tier in (1, 2)
+            for cut in cutter.cuts(at, model, tier)
         ]
+        random.Random(f"server power {self._seed}").shuffle(cuts)
+        cuts.sort(key=lambda cut: not (cut.at in answers and (cut.model, cut.how) == ("lazy", "none")))
+        seen: set[tuple[bytes, int]] = set()
+        for cut in cuts:
+            disk = cutter.image(cut)
+            known = disk.digest(), sum(mark.answered_at <= cut.at for mark in played.marks)
+            if known not in seen:
+                seen.add(known)
+                yield cut, disk
 
-    def _cuts(self, cutter: PowerCuts, played: Played) -> Iterator[Cut]:
-        """Where an answer was there, of each the disk that lacks most; then any other, as the seed draws them."""
-        dice = random.Random(f"server power {self._seed}")
-        for mark in played.marks:
-            yield from itertools.islice(cutter.cuts(mark.answered_at, "lazy", 1), 1)
-        places = range(played.marks[0].answered_at, len(played.tape) + 1)
-        while True:
-            cuts = list(cutter.cuts(dice.choice(places), dice.choice(MODELS), dice.choice((1, 2))))
-            if cuts:
-                yield dice.choice(cuts)
-
-    def _look(self, cutter: PowerCuts, cut: Cut, played: Played, work: Path, inspector: Inspector) -> list[Problem]:
+    def _look(self, cut: Cut, left: Image, played: Played, work: Path, inspector: Inspector) -> list[Problem]:
         store, disk = work / "store", work / "server"
         store.mkdir(parents=True)
         disk.mkdir()
-        cutter.image(cut).put(disk / JETSTREAM)
+        left.put(disk / JETSTREAM)
         promises = [mark.promises for mark in played.marks if mark.answered_at <= cut.at][-1]
         again = f"--power {self._images} --seed {self._seed}"
         try:

@@ -15,7 +15,7 @@ from buschaos.bus import RunFailed
 from buschaos.nemeses import server
 from buschaos.points import At, Outage
 from buschaos.power import DEATHS, DEATHS_OF_SLOW_STARTERS, IMAGES_OF_SESSION, PowerLoss
-from buschaos.server_power import IMAGES, ServerPower
+from buschaos.server_power import ServerPower
 from buschaos.sessions import Durability, PowerResult
 from buschaos.subjects.base import Subject
 from busproof.bus.fleet import Fleet
@@ -140,14 +140,15 @@ class PowerCuts(Act[Own]):
 
     def _cut_a_server(self, scene: Scene, own: Own) -> None:
         """It is the server that syncs: neither levels nor options of a store matter."""
-        if scene.shared.at or own.durability or own.options:
-            raise RunFailed("--at, --durability and --option are not known for the power of a server")
-        images = own.power or IMAGES
-        power = ServerPower(scene.fleet, scene.shared.out, images=images, seed=scene.shared.seed, limit=scene.time)
+        if scene.shared.at or own.durability or own.options or own.resumes:
+            raise RunFailed("--at, --durability, --option and --resume are not known for the power of a server")
+        shared, findings = scene.shared, scene.findings
+        power = ServerPower(
+            scene.fleet, shared.out, images=own.power, seed=shared.seed, limit=scene.time, tell=findings.point
+        )
         try:
             power.run()
         finally:
-            scene.findings.take(power.result.problems)
             _tell(scene, own, power.result)
 
     def again(self, shared: Shared, own: Own) -> str:

@@ -601,6 +601,21 @@ def readers_take_the_lock():
     patch(bus, Route=Faulty)
 
 
+@fault("comms.log.29")
+def health_takes_the_lock():
+    """Who asks for an agent's health waits for writers, though there is nothing to change."""
+    patch(db, BUSY_TIMEOUT_MS=100)
+    patch(retry, LOCK_ATTEMPTS_MAX=1)
+    health = Presence.get_agent_health
+
+    def get_agent_health(self: Presence, agent_id: str) -> Any:
+        with self.store.transaction():
+            pass
+        return health(self, agent_id)
+
+    patch(Presence, get_agent_health=get_agent_health)
+
+
 @fault("comms.log.22")
 def rollback_journal():
     """The journal is not a write-ahead log."""

@@ -657,7 +657,7 @@ def a_wait_for_two_ends_for_both():
     patch(SyncCall, receive=receives)
 
 
-@fault("topics.cursor.13", item="log.seq")
+@fault("topics.cursor.13")
 def cursors_of_32_bits():
     """A cursor is kept in 32 bits, of which one is its sign."""
     move = cursor.move

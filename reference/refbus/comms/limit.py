@@ -42,10 +42,8 @@ class TokenBucket:
     def __init__(
         self, capacity: float = bucket.CAPACITY, refill_rate: float = bucket.REFILL_PER_S, *, clock: Clock | None = None
     ) -> None:
-        self.capacity, self.refill_rate = (
-            limits.number("capacity", capacity, 0),
-            limits.number("refill_rate", refill_rate, 0),
-        )
+        self.capacity = limits.number("capacity", capacity, 0)
+        self.refill_rate = limits.number("refill_rate", refill_rate, 0)
         self._clock = clock or Clock()
         self._bucket = bucket.full(self._clock.now_us(), capacity)
         self._lock = threading.Lock()

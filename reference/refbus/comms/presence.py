@@ -55,8 +55,8 @@ class Presence:
     def get_agent_health(self, agent_id: str) -> AgentHealth:
         """The agent's row. Messages that are due again are counted as pending, and are so from now on.
 
-        It waits for no writer unless a message is due. Errors: INVALID_ARGUMENT, NOT_FOUND for an agent that was never
-        seen.
+        The call waits for no writer unless a message is due. Errors: INVALID_ARGUMENT, NOT_FOUND for an agent that was
+        never seen.
         """
         limits.name("agent_id", agent_id)
         with self.store.snapshot() as tx:

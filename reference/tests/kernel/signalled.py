@@ -31,8 +31,8 @@ WAITING = {module.__file__ for module in (threading, subprocess, selectors)}
 class SignalAt:
     """A tracer that raises the signal at one place, or only counts them."""
 
-    def __init__(self, place: int, number: int) -> None:
-        self.seen, self.place, self.number = 0, place, number
+    def __init__(self, place: int, number: int, begun: Path) -> None:
+        self.seen, self.place, self.number, self._begun = 0, place, number, begun
 
     def __call__(self, frame: FrameType, event: str, _arg: Any) -> SignalAt | None:
         if event == "call":
@@ -41,6 +41,8 @@ class SignalAt:
             return self if frame.f_trace_opcodes else None
         if event == "opcode":
             self.seen += 1
+            if self.seen == FIRST:
+                self._begun.touch()
             if self.seen == self.place:
                 signal.raise_signal(self.number)
         return self
@@ -48,13 +50,15 @@ class SignalAt:
 
 def run(argv: list[str], place: int, number: int, words: Path, counts_into: int | None = None) -> int:
     """A child of this process; its pid."""
+    begun = words.with_name("begun")
+    begun.unlink(missing_ok=True)
     if pid := os.fork():
         return pid
     with words.open("wb") as file:
         os.dup2(file.fileno(), 2)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(os.pipe()[0], 0)  # an input without an end
-    at = SignalAt(place, number)
+    at = SignalAt(place, number, begun)
 
     def tell(*_: object) -> None:
         sys.settrace(None)
@@ -84,11 +88,11 @@ def places_of(argv: list[str], number: int, words: Path) -> int:
         return int(counted.read())
 
 
-def ends(pid: int, number: int) -> bool:
+def ends(pid: int, number: int, begun: Path) -> bool:
     """Does it end? One that does not come to its place is signalled from outside."""
     began, is_asked = time.monotonic(), False
     while os.waitpid(pid, os.WNOHANG) == (0, 0):
-        if not is_asked and time.monotonic() - began > 2 * COUNTED_S:
+        if not is_asked and begun.exists() and time.monotonic() - began > 2 * COUNTED_S:
             is_asked = True
             os.kill(pid, number)
         if time.monotonic() - began > PATIENCE_S:
@@ -104,7 +108,7 @@ def judged(argv: list[str], number: int, places: int, folder: Path) -> int:
     wrong, words = 0, folder / "stderr"
     last = places_of(argv, number, words)
     for place in range(FIRST, last + 1, max(1, last // places)):
-        is_over = ends(run(argv, place, number, words), number)
+        is_over = ends(run(argv, place, number, words), number, words.with_name("begun"))
         if not is_over or b"Traceback" in words.read_bytes():
             wrong += 1
             what = words.read_text(errors="replace") if is_over else "it did not end"

@@ -113,6 +113,15 @@ def is_recent(ctx: Ctx, value: object) -> bool:
     return isinstance(value, int | float) and abs(value - ctx.now_s) < 3600
 
 
+FIRST_OF_A_LONG_LIFE = (2**31 - 1, 2**32 - 1, 2**53 - 3)  # numbers that some languages hold are over in between
+
+
+def live_long(ctx: Ctx, topic_id: str, first: int) -> None:
+    """The topic has had as many messages as another program says: the next one gets this number."""
+    with database(ctx) as db:
+        db.execute("UPDATE topic_seq SET next_seq = ? WHERE topic_id = ?", (first, topic_id))
+
+
 def server(session: Session) -> McpDoor:
     """The session's MCP client, for all that is not a tool: the text of the last answer, a cancel, a disconnect."""
     if not isinstance(session.door, McpDoor):

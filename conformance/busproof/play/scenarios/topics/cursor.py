@@ -17,10 +17,12 @@ from busproof.bus.base import DoorError, Refused
 from busproof.bus.session import Session
 from busproof.play.scenarios.common import Row, at_once, definite, raced, said
 from busproof.play.scenarios.topics.common import (
+    FIRST_OF_A_LONG_LIFE,
     bodies,
     database,
     join,
     lane,
+    live_long,
     scenario,
     seqs,
     server,
@@ -225,6 +227,12 @@ def auto_advance(ctx: Ctx) -> None:
     again = [n for reply in pages(reader, topic_id, max_items=2, auto_advance=True) for n in seqs(reply)]
     good = not set(seqs(page)) & set(again) and len(set(again)) == len(again)
     ctx.expect("topics.cursor.13", good, f"{seqs(page)} were consumed, and later {again} received")
+    for first in FIRST_OF_A_LONG_LIFE if ctx.has("sqlite") else ():
+        live_long(ctx, topic_id, first)
+        send(writer, topic_id, *"xyz")
+        read = [bodies(sync(reader, topic_id, max_items=2)) for _ in range(3)]
+        good = read == [["x", "y"], ["z"], []]
+        ctx.expect("topics.cursor.13", good, f"x, y and z, numbered from {first} on, are read two at a time as {read}")
 
 
 @scenario("cursor.ack")

@@ -10,11 +10,13 @@ from typing import Any
 from busproof.bus.session import Session
 from busproof.play.scenarios.common import Row, at_once, definite, said
 from busproof.play.scenarios.topics.common import (
+    FIRST_OF_A_LONG_LIFE,
     bodies,
     database,
     is_recent,
     join,
     lane,
+    live_long,
     scenario,
     server,
     sync,
@@ -75,9 +77,6 @@ def ids(ctx: Ctx) -> None:
     ctx.expect("topics.log.36", not strange, f"not ten lower-case hexadecimal digits: {strange}")
 
 
-FIRST_OF_A_LONG_LIFE = (2**31 - 1, 2**32 - 1, 2**53 - 3)  # numbers that some languages hold are over in between
-
-
 @scenario("log.seq")
 def seq(ctx: Ctx) -> None:
     """Each topic counts 1, 2, 3 for all senders together, also after sends that are refused or repeated."""
@@ -101,21 +100,10 @@ def seq(ctx: Ctx) -> None:
     ctx.expect("topics.log.43", good, f"one topic counts {numbers}, another {other}")
     if ctx.has("sqlite"):
         for first in FIRST_OF_A_LONG_LIFE:
-            _large_numbers(ctx, topic_id, a, b, first)
-
-
-def _large_numbers(ctx: Ctx, topic_id: str, a: Session, b: Session, first: int) -> None:
-    """The topic has had as many messages as another program says: the next ones are numbered and read as ever."""
-    sync(b, topic_id)
-    with database(ctx) as db:
-        db.execute("UPDATE topic_seq SET next_seq = ? WHERE topic_id = ?", (first, topic_id))
-    sent = [send(a, topic_id, body).get("seq") for body in ("x", "y", "z")]
-    good = sent == [first, first + 1, first + 2]
-    ctx.expect("topics.log.40", good, f"next_seq was {first}, and three sent have {sent}")
-    read = [bodies(sync(b, topic_id, max_items=2)) for _ in range(3)]
-    why = f"x, y and z, sent with {sent}, are read two at a time as {read}"
-    ctx.expect("topics.cursor.03", read[:2] == [["x", "y"], ["z"]], why)
-    ctx.expect("topics.cursor.13", read[2] == [], why)
+            live_long(ctx, topic_id, first)
+            sent = [send(a, topic_id, body).get("seq") for body in ("x", "y", "z")]
+            good = sent == [first, first + 1, first + 2]
+            ctx.expect("topics.log.40", good, f"next_seq was {first}, and three sent have {sent}")
 
 
 def next_seq(ctx: Ctx, topic_id: str) -> int | None:
