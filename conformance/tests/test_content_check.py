@@ -206,6 +206,28 @@ def test_an_acknowledged_message_never_comes_again(events: Callable[[str], Event
     assert kinds_of([*history[:place], killed, *history[place:]], tmp_path) == set()
 
 
+@pytest.mark.parametrize("number", [0, 1], ids=["the first fetch", "the second fetch"])
+def test_a_server_killed_while_it_is_asked_may_count_deliveries_anew(
+    number: int, events: Callable[[str], Events], tmp_path: Path
+) -> None:
+    """Whichever of two fetches it was asked by: nobody knows whether the old server answered, or the new one."""
+    history = again(events("timeline"), wall_ms=30_000, before_ack=True)
+    second = next(n for n, event in enumerate(history) if event["process"] == 99 and event["type"] == "ok")
+    shown = history[second]["value"]["message"]
+    shown["delivery_count"] = 1
+    assert kinds_of(history, tmp_path) == {"token_not_rising"}
+    answers_of = [
+        n
+        for n, event in enumerate(history[: second + 1])
+        if event["type"] == "ok"
+        and event["op"] == "fetch"
+        and (event["value"]["message"] or {}).get("subject") == shown["subject"]
+    ]
+    place = answers_of[number]
+    killed = {**history[place], "type": "nemesis", "op": "kill_server", "process": -1, "value": {}}
+    assert kinds_of([*history[:place], killed, *history[place:]], tmp_path) == set()
+
+
 def test_a_completed_message_is_not_shown_again(events: Callable[[str], Events], tmp_path: Path) -> None:
     """To the agent that completed it."""
     history = events("comms")

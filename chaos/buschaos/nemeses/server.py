@@ -17,7 +17,7 @@ from busproof.bus.nats import NatsServer
 from busproof.contract.history import Recorder
 
 SCHEME = "nats:"
-KILL = "kill_server"  # a nemesis event
+KILL, START = "kill_server", "start_server"  # nemesis events: a moment before it dies, and when it is there again
 NOBODY = -1  # the process of an event that is no session's
 
 
@@ -40,6 +40,7 @@ class ServerKills:
             time.sleep(death.after_ms / 1000)
             self.recorder.record("nemesis", process=NOBODY, op=KILL, agent="nats-server", value=asdict(death))
             self.server.restart(death.down_ms / 1000)
+            self.recorder.record("nemesis", process=NOBODY, op=START, agent="nats-server")
             self.count += 1
 
     def told(self) -> Path:

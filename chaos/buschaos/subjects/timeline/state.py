@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from buschaos.nemeses.server import KILL
+from buschaos.nemeses.server import KILL, START
 from buschaos.state import Evidence, Problem, Promise, answered, cleaned, health, short
 from buschaos.subjects.timeline.chain import broken
 from buschaos.subjects.timeline.operations import subject
@@ -75,7 +75,7 @@ def deliveries(events: Iterable[Event]) -> Iterable[Problem]:
     names: dict[str, str] = {}  # delivery → subject
     settled: dict[str, Event] = {}  # subject → the answer to its acknowledgement
     for event in events:
-        if event.type == "nemesis" and event.op == KILL:
+        if event.type == "nemesis" and event.op in (KILL, START):
             died_ns = event.mono_ns
             settled = {name: ack for name, ack in settled.items() if died_ns - ack.mono_ns > FORGETS_NS}
         if event.type == "invoke":

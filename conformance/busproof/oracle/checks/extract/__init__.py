@@ -131,7 +131,7 @@ class Reading:
             case Cleared():
                 self._following.cleared()
             case Forgot():
-                self._following.forgot()
+                self._following.forgot(entry.index)
 
     def _take_row(self, row: Row, sink: Sink) -> None:
         state = self._states.get(row.op)

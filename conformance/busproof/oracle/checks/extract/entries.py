@@ -58,7 +58,9 @@ class Cleared(Entry):
 
 
 class Forgot(Entry):
-    """Claims begin anew."""
+    """Claims begin anew, with those that begin behind this event."""
+
+    index: int
 
 
 class Head(Entry):

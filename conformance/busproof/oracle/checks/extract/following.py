@@ -33,7 +33,7 @@ class Following:
         self._seen: dict[tuple[str, str | None], int] = {}  # message → the first answer of late that showed it
         self._seen_before: dict[tuple[str, str | None], int] = {}
         self._hands: dict[str, tuple[str, str]] = {}  # claims that others name by their holder alone → lane, key
-        self._forgot = 0  # how often
+        self._forgot = -1  # at which event the claims began anew
         self._kept: set[Hashable] | None = None  # the readers from whom no clearing could take anything; None: all
 
     def cleared(self) -> None:
@@ -41,9 +41,9 @@ class Following:
         if self._kept is None:
             self._kept = self._acks.keys()
 
-    def forgot(self) -> None:
+    def forgot(self, index: int) -> None:
         """Claims begin anew, in lanes of their own."""
-        self._forgot += 1
+        self._forgot = index
 
     def see(self, asked: Asked) -> None:
         """A call that asks to move a cursor: it may move from now on."""
@@ -138,9 +138,13 @@ class Following:
             self._to.raise_to((sent.lane, sent.addressee), sent.end, sent.seq)
 
     def _found(self, hold: Hold) -> bool:
-        """Does anybody know the key? A claim tells it; what ends a claim names the claim."""
+        """Does anybody know the key? A claim tells it; what ends a claim names the claim.
+
+        Nobody knows on which side of a forgetting a claim was granted that began before and ended behind it.
+        """
         if hold.op == "claim":
-            hold.lane += f" {self._forgot}"
+            is_astride = hold.begin < self._forgot
+            hold.lane += f" {self._forgot}" + (f" {hold.begin}" if is_astride else "")
             self._hands[hold.holder] = hold.lane, hold.key
             return True
         if hold.holder not in self._hands:

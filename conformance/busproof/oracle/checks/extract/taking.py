@@ -47,7 +47,7 @@ class Taking:
             elif op in clears:
                 yield Cleared()
             elif op in forgets:
-                yield Forgot()
+                yield Forgot(event.index)
             elif type_ == "header":
                 self._begin(event.value)
             elif type_ == "footer":

@@ -164,6 +164,6 @@ SOURCE = Source(
     needed={Stored: ("seq",)},
     numbers={},
     of_run=of_run,
-    forgets=frozenset({"kill_server"}),
+    forgets=frozenset({"kill_server", "start_server"}),
     contract=CONTRACT,
 )
