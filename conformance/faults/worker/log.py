@@ -17,7 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from plant import fault, patch, reword
+from plant import fault, patch, reword, wrap
 
 from refbus.kernel import db, files
 from refbus.kernel.blob import ref_of
@@ -80,11 +80,7 @@ class AcknowledgesBeforeItStores(WorkerBus):
 def anonymous_sender():
     """from_agent is the bus, not the sender."""
 
-    class Faulty(Draft):
-        def values(self, sender: str, now_ms: int) -> Values:
-            return super().values("bus", now_ms)
-
-    patch(log, Draft=Faulty)
+    wrap(Draft, values=lambda whole, self, sender, now_ms: whole(self, "bus", now_ms))
 
 
 @fault("worker.log.29")
@@ -766,11 +762,7 @@ class SaysPowerLoss(WorkerBus):
 def seconds_for_milliseconds():
     """ts_ms holds seconds."""
 
-    class Faulty(Draft):
-        def values(self, sender: str, now_ms: int) -> Values:
-            return super().values(sender, now_ms // 1000)
-
-    patch(log, Draft=Faulty)
+    wrap(Draft, values=lambda whole, self, sender, now_ms: whole(self, sender, now_ms // 1000))
 
 
 @fault("worker.log.28")
