@@ -93,3 +93,10 @@ def test_where_only_the_record_fails_nobody_is_told_that_nothing_happened(
         bus.write_artifact("bob", "t1", {"n": 1})
     assert not caught.value.definite
     assert bus.read_artifact(PATH) == {"content": {"n": 1}}
+
+
+def test_large_results_are_what_artifacts_are_for(bus: CommsBus) -> None:
+    """ "Processed 10,000 records" (seed: Artifact Pattern)."""
+    content = {"rows": [{"n": n, "text": "é" * 20} for n in range(10_000)]}
+    bus.write_artifact("bob", "t1", content)
+    assert bus.read_artifact(PATH) == {"content": content}

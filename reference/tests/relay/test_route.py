@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reference.tests.relay.conftest import Agents
 
+from refbus.kernel import msgfile
 from refbus.kernel.clock import Clock
 from refbus.relay.bus import RelayBus
 
@@ -39,3 +40,12 @@ def test_names_in_an_inbox_rise_where_the_clock_stands_or_goes_back(
         clock.set(clock.now_ms() - 1)
     assert agents.bodies("ann") == ["0", "0+", "1", "1+", "2", "2+"]
     assert [(record["event"], record["detail"]) for record in relay.audit()["records"]] == [("clock_back", "1 ms")] * 2
+
+
+def test_the_sender_is_who_owns_the_outbox(relay: RelayBus, agents: Agents, clock: Clock) -> None:
+    """No header says otherwise."""
+    agents.join("bob")
+    agents.put("ann", b"FROM: eve\nTO: bob\n\n", age_ms=5_000)
+    assert relay.scan()["failed"] == 1
+    assert agents.inbox("bob") == []
+    assert msgfile.MALFORMED_MS == 5_000

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from reference.tests.timeline.conftest import OpenBus, delegation
+from reference.tests.timeline.conftest import OpenBus, delegation, invoke
 
 from refbus.kernel.errors import IoError, TimedOut
 from refbus.timeline.bus import TimelineBus
@@ -83,3 +83,9 @@ def test_an_error_behind_a_recorded_request_promises_nothing(bus: TimelineBus, m
         bus.run_agent("main", "s", "h", "r", "ann")
     assert not caught.value.definite
     assert len(bus.log("main")["messages"]) == 1
+
+
+def test_an_answer_to_an_unsent_request_is_kept_for_it(bus: TimelineBus) -> None:
+    """A worker need not be second."""
+    bus.reply(invoke(), "early")
+    assert bus.run_agent("main", "s1", **AGENT)["payload"] == "early"
