@@ -229,6 +229,7 @@ class About(Fact):
     source: str = ""  # the files that it was taken from, as JSON
     counts: str = ""  # of the other streams' rows once they are written, as JSON
     format: int | None = None  # of the streams; it grows with the contents of facts
+    clocks: str = ""  # how those of its hosts stand, if there are several
 
     @property
     def unknown_because(self) -> str:

@@ -115,7 +115,7 @@ class Verdict:
     verdict: Judgement
     witnesses: list[Witness] = field(default_factory=list)
     counted: int = 0
-    reason: str = ""  # the reason for unknown
+    reason: str = ""  # the reason for unknown; of integrity also how the clocks of several hosts stand
 
 
 def judged(check: str, witnesses: list[Witness], counted: int, unknown_because: str = "") -> Verdict:
