@@ -410,8 +410,15 @@ class _Player:
         if filled is None:
             self._bury(session)
         else:
-            _signal(session.door, signal.SIGSTOP)
+            self._stop(session.door)
             self._asleep.append(_Sleeper(session, call.method, _padded(filled), self._round + ASLEEP_ROUNDS))
+
+    def _stop(self, door: Door) -> None:
+        """Stop all of its processes; an adapter alone, as the server that it started is there for others, too."""
+        if self._spec.startswith("toml:") and door.pid is not None:
+            os.kill(door.pid, signal.SIGSTOP)
+        else:
+            _signal(door, signal.SIGSTOP)
 
     def _wake(self, round_: int) -> None:
         """The sessions that stood still until this round go on, do what they were asked, and are killed."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from busproof import cli
 from busproof.bus.toml.form import load
 from busproof.pages import draft
 from busproof.run import doctor
@@ -67,6 +68,20 @@ def test_doctor_finds_what_is_mapped_wrongly_by_the_text_that_it_sent(
     code, out = examined(name, tmp_path, capsys, (old, new))
     assert code == 1
     assert advice in out
+
+
+def test_a_file_that_maps_an_answer_wrongly_is_at_fault_and_no_check_blames_the_bus(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is judged by it, and the remedy is the one that doctor gives."""
+    folder = shutil.copytree(EXAMPLES / "mapped_http", tmp_path / "bus")
+    file, out = folder / "bus.toml", str(tmp_path / "out")
+    file.write_text(file.read_text().replace('{ id = "id", from', '{ id = "number", from'))
+    code = cli.main(["check", "mailbox", "--bus", f"toml:{shlex.quote(str(file))}", "--out", out, "--quiet"])
+    assert code == 2
+    words = capsys.readouterr().err
+    assert "the file is at fault, and nothing was judged" in words
+    assert '[send] id = "id"' in words
 
 
 def test_two_servers_that_are_one_agent_are_a_misfit_and_no_fault_of_the_bus(

@@ -523,6 +523,24 @@ promises = { page = true }
 }
 
 
+def test_a_bus_is_not_asked_for_more_than_it_gives_at_once(tmp_path: Path) -> None:
+    """An API may refuse such a request instead of giving what it has."""
+    toml = """
+door = { cli = ["PYTHON", "$here/narrow.py"] }
+send = { args = ["send", "$body"] }
+receive = { args = ["inbox", "$limit"], message = { id = "id", body = "body" } }
+promises = { page_max = 2 }
+"""
+    narrow = """
+import json, sys
+if sys.argv[1] == "inbox" and int(sys.argv[2]) > 2:
+    sys.exit("limit: at most 2")
+print(json.dumps([{"id": n, "body": "one"} for n in range(int(sys.argv[2]))]))
+"""
+    bob = bus(tmp_path, toml, narrow=narrow).join()
+    assert [len(ask(bob, "receive", "bob", limit=limit)["messages"]) for limit in (1, 10_000)] == [1, 2]
+
+
 def test_a_bus_may_show_everybody_all_and_the_file_says_which_is_whose(tmp_path: Path) -> None:
     """Doctor does not take the agents for one."""
     bus(tmp_path, SHOWS_ALL, shelf=SHELF)

@@ -26,6 +26,7 @@ from busproof.pages.report.live import Live
 from busproof.play.explore import corpus
 from busproof.run import known
 from busproof.run.items import WARM, Run
+from busproof.run.mapped import misfit
 from busproof.run.pool import Pool
 from busproof.systems import SYSTEMS
 from busproof.words import reason, say
@@ -184,6 +185,8 @@ def _unplayable(args: argparse.Namespace) -> str:
     if args.system not in hello.systems:
         return f"the bus says that it is {hello.systems!a}, not {args.system}"
     args.hello = hello
+    if args.bus.startswith("toml:") and (why := misfit(args.bus, hello)):
+        return f"{why}\nWhat doctor sees:  {doctor}"
     took_s = time.monotonic() - began
     if took_s > SLOW_S and args.budget is None and args.bus:
         say(

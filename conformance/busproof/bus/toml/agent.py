@@ -15,7 +15,7 @@ from typing import Any
 
 from busproof.bus.base import Lost, Refused, patient
 from busproof.bus.toml import cli, http, template
-from busproof.bus.toml.answers import NotThere, Take, as_number, id_text, id_value, search, take, take_all
+from busproof.bus.toml.answers import NOT_MAPPED, NotThere, Take, as_number, id_text, id_value, search, take, take_all
 from busproof.bus.toml.form import Again, Failure, Form, Operation, Step, Way, program
 from busproof.bus.toml.host import Guest, Plan
 from busproof.bus.toml.mcp import StdioServer, refused_by_rpc, value_of
@@ -182,7 +182,7 @@ class Agent:
         try:
             return self._answered(name, operation, params)
         except NotThere as error:
-            raise Lost(f"the answer to {name} is not as bus.toml maps it: {error}") from error
+            raise Lost(f"the answer to {name} {NOT_MAPPED}: {error}") from error
 
     # -- operations
 
@@ -196,6 +196,8 @@ class Agent:
                 return {"id": self._id(operation, answer), **_given(operation, answer, "n")}
             case "receive":
                 params["wait_s"] = params.get("wait_ms", 0) / 1000
+                if (page_max := self._place.form.promises.get("page_max")) and "limit" in params:
+                    params["limit"] = min(params["limit"], page_max)  # a bus may refuse to be asked for more
                 answer, rows = self._pages(operation, params)
                 given = _given(operation, answer, "position", "base", now=params["now"])
                 if not (self._takes(operation, "limit") or self._place.form.promises.get("consumes")):

@@ -14,6 +14,7 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+NOT_MAPPED = "is not as bus.toml maps it"  # of a bus that answered, and not what the file expects
 DIGITS = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 
 
