@@ -8,6 +8,7 @@ import logging
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterator
 
 from refbus.kernel.files import FILE_MODE
@@ -25,6 +26,7 @@ class Archive:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._is_alerted = False
+        self._trimmed: datetime.date | None = None  # the day on which the log was
         self._unsynced: set[tuple[str, ...]] = set()  # folders, by their parts
         self._doubted: set[str] = set()  # agents
 
@@ -87,6 +89,9 @@ class Archive:
         today = self._today()
         days = min(config.retention_days, today.toordinal() - 1)  # the first day that has a name
         oldest = (today - datetime.timedelta(days=days)).isoformat()
+        if today != self._trimmed:
+            self._trim_log(days)
+            self._trimmed = today
         removed = 0
         for date in self._dates():
             if date >= today.isoformat() or (date >= oldest and not self._is_low()):
@@ -95,6 +100,11 @@ class Archive:
             log.info("archive_removed", extra={"date": date})
             removed += 1
         return removed
+
+    def _trim_log(self, days: int) -> None:
+        """The log of the ledger's changes lasts as long as the archive, by the wall clock, which its triggers tell."""
+        with self._store.transaction() as tx:
+            tx.execute("DELETE FROM ledger_log WHERE at_ms < ?", (time.time_ns() // 1_000_000 - days * 86_400_000,))
 
     def disk_percent(self) -> float:
         """How full the disk is, as a user sees it."""

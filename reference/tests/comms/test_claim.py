@@ -31,7 +31,7 @@ def test_a_claimed_message_is_in_one_agents_hands(bus: CommsBus, send: Send) -> 
         "delivery_count": 1,
         "visible_at": "2026-01-10T14:01:00.000000Z",
     }
-    assert bus.claim_message("bob", sent) == {"claimed": False}
+    assert not bus.claim_message("bob", sent)
     assert shown(bus) == []
     (row,) = bus.dump()["messages"]
     assert (row["status"], row["delivery_count"], row["last_delivered_at"]) == (
@@ -45,7 +45,7 @@ def test_only_the_addressee_may_claim(bus: CommsBus, send: Send) -> None:
     """Not its sender either; and nothing that is not there (C4)."""
     sent = send("bob")
     for agent, message_id in (("carol", sent), ("alice", sent), ("bob", "unknown")):
-        assert bus.claim_message(agent, message_id) == {"claimed": False}
+        assert not bus.claim_message(agent, message_id)
     assert shown(bus) == [sent]
 
 
@@ -57,7 +57,7 @@ def test_each_agent_claims_and_completes_a_broadcast_for_itself(bus: CommsBus, s
     assert bus.complete_message(sent, agent_id="bob") == {"status": "done"}
     assert shown(bus, "bob") == [] and shown(bus, "carol") == [sent]
     assert bus.claim_message("carol", sent)["delivery_count"] == 1
-    assert bus.claim_message("bob", sent) == {"claimed": False}
+    assert not bus.claim_message("bob", sent)
     assert bus.dump()["messages"][0]["status"] == "pending"
 
 
@@ -91,7 +91,7 @@ def test_what_is_done_stays_done(bus: CommsBus, send: Send) -> None:
     for arguments in ({}, {}, {"error": "too late"}):
         assert bus.complete_message(sent, **arguments) == {"status": "done"}
     assert shown(bus) == []
-    assert bus.claim_message("bob", sent) == {"claimed": False}
+    assert not bus.claim_message("bob", sent)
     health = bus.get_agent_health("bob")
     assert (health["messages_processed"], health["error_count"]) == (1, 0)
 
@@ -197,7 +197,7 @@ def test_a_strangers_claim_lasts_as_long_as_ours(
     assert stranger_claims(stranger, sent, at)
     clock.set(T0_MS + 59_000)
     bus.cleanup_expired_messages()
-    assert shown(bus) == [] and bus.claim_message("bob", sent) == {"claimed": False}
+    assert not shown(bus) and not bus.claim_message("bob", sent)
     clock.set(T0_MS + 62_000)
     bus.cleanup_expired_messages()
     assert shown(bus) == [sent]
@@ -225,7 +225,7 @@ def test_a_stranger_may_claim_what_is_due_again(
     bus.cleanup_expired_messages()
     assert stranger_claims(stranger, sent, "2026-01-10T14:01:00Z")
     assert shown(bus) == []
-    assert bus.claim_message("bob", sent) == {"claimed": False}
+    assert not bus.claim_message("bob", sent)
     bus.cleanup_expired_messages()
     assert bus.dump()["messages"][0]["status"] == "processing"
     clock.set(T0_MS + 121_000)
@@ -237,5 +237,6 @@ def test_a_claim_that_was_not_granted_is_false(bus: CommsBus, send: Send) -> Non
     """The seed's function returns a bool, and its agents write `if claim_message(…)`."""
     message_id = send()
     assert bus.claim_message("bob", message_id)
-    assert not bus.claim_message("bob", message_id)
+    refused = bus.claim_message("bob", message_id)
+    assert not refused and refused["reason"] == "it is in somebody's hands"
     assert not bus.validate_message({})

@@ -183,6 +183,8 @@ def test_a_caller_with_a_wrong_belief_is_refused(bus: WorkerBus) -> None:
     bus.transition("w1", "WORKING", "ASSIGNED")
     with pytest.raises(StateConflict, match="is WORKING, not IN_REVIEW"):
         bus.transition("w1", "APPROVED", "IN_REVIEW")
+    with pytest.raises(StateConflict, match="no way leads from ASSIGNED to COMPLETED; w1 is WORKING"):
+        bus.transition("w1", "COMPLETED", "ASSIGNED")
 
 
 @pytest.mark.parametrize("name", ["../evil", "a/b", "", "..", "a\0b", None, 5, "x" * 300])
