@@ -70,12 +70,6 @@ def add_commands(commands: Commands) -> None:
     redrive.add_argument("id", help="the letter's id")
     commands.add("cleanup", CommsBus.cleanup_expired_messages, "remove messages past their time to live", views=True)
     commands.add("audit", CommsBus.export_audit_trail, "bring .claude/audit-trail.jsonl up to date", views=True)
-    breaker = commands.add(
-        "breaker", CommsBus.circuit_breaker, "what a fresh circuit breaker says to each event", shows="answers"
-    )
-    breaker.add_argument(
-        "events", type=a_json, help='JSON, [{"at_ms": 0, "event": "call"}, …]: call, success or failure'
-    )
     commands.add("dump", CommsBus.dump, "every table, and an integrity check", views=True)
 
 
