@@ -9,11 +9,12 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from refbus.kernel.files import FILE_MODE
 from refbus.kernel.msgfile import Stat
-from refbus.relay import tree
+from refbus.relay import ledger, tree
+from refbus.relay.ledger import Row
 from refbus.relay.store import Store
 
 log = logging.getLogger("refbus.relay.archive")
@@ -71,14 +72,18 @@ class Archive:
             return False
         return True
 
-    def settle(self) -> None:
-        """Make the moves survive a power cut, before the ledger tells of them."""
+    def settle(self, moved: Sequence[Row] = ()) -> None:
+        """Make the moves survive a power cut, and then let the ledger tell of them."""
         unsynced, doubted = self._unsynced, self._doubted
         self._unsynced, self._doubted = set(), set()
         if self._store.is_power_safe:  # without FULL the ledger, too, may forget its last commits
             for parts in sorted(unsynced.union(*map(self._folders, doubted)), reverse=True):
                 with tree.folder(self._store.root, tree.ARCHIVE, *parts) as fd:
                     os.fsync(fd)
+        if moved:
+            with self._store.transaction() as tx:
+                for row in moved:
+                    ledger.archive(tx, row.id)
 
     def rotate(self) -> int:
         """Remove the days that are too old; and the oldest ones while the disk is nearly full, if that is wanted.
