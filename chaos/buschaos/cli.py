@@ -16,6 +16,7 @@ from buschaos import mend, points, report
 from buschaos.acts import ACTS, acts_of
 from buschaos.acts.base import Findings
 from buschaos.bus import RunFailed
+from buschaos.finished import seed_of
 from buschaos.limits import NOT_BEGUN, Time
 from buschaos.live import Live
 from buschaos.operations import Operation
@@ -52,8 +53,7 @@ examples:
   busproof chaos worker --only save_blob --against 'another blob' --at 3:hold:2
                                                                one schedule again
   busproof chaos worker --power 1000 --option synchronous=FULL --durability power-loss
-  busproof chaos worker --power 1000000 --option synchronous=FULL --durability power-loss --seed 1 --resume
-                                                               the same, stopped by Ctrl-C and begun again at will
+  busproof chaos worker --minutes 20 --resume                  the acts, and the power cuts, that the last such run left
   busproof chaos worker --bus 'exec:./a' --bus 'exec:./b'      a mixed fleet on one store
   busproof chaos topics --bus 'mcp:./my-server' --kills 40     agents that come back by their reclaim tokens
   busproof chaos timeline --bus 'nats:exec:./my-bus' --kills 100
@@ -131,7 +131,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         args.bus or [reference(args.system)],
         args.out,
         args.system,
-        random.SystemRandom().randrange(10**6) if args.seed is None else args.seed,
+        _seed(args),
         operations=args.only and _named(args.only, args.system),
         at=args.at,
         time=Time(seconds, is_sample=args.quick),
@@ -139,6 +139,12 @@ def _settings(args: argparse.Namespace) -> Settings:
         stop_after=args.stop_after,
         **_words(args, SUBJECTS[args.system]),
     )
+
+
+def _seed(args: argparse.Namespace) -> int:
+    """The one that is asked for, or that of the run which goes on, or a new one."""
+    seed: int | None = seed_of(args.out) if args.seed is None and args.resumes else args.seed
+    return random.SystemRandom().randrange(10**6) if seed is None else seed
 
 
 def _words(args: argparse.Namespace, subject: Subject) -> dict[str, Any]:
@@ -197,6 +203,7 @@ def _tell(result: Run, judged: Report, settings: Settings) -> None:
     if undecided and shared.time.is_limited:
         unlimited = report.unhurried(settings)
         say(f"{undecided} of {len(judged.rows)} rows were not decided in this time. Without a limit: {unlimited}")
+        say("The same command with --resume plays the acts that are left.")
     if shared.time.is_sample:
         say(f"A sample decides less than all. The full run: {report.unhurried(settings)}")
     say(f"Report: {shared.out / 'report.html'}")

@@ -78,6 +78,7 @@ class Duet:
         self.held: Change | None = None
         self.peers_held: Change | None = None
         self.peer_waited = False
+        self.stood_too_long = False  # one of them: a caller that got no answer gave it up because of us
         self.waited_ms = 0
         self._began_s = self._let_go_s = self._stirred_s = 0.0
         self._sessions: list[Session] = []
@@ -133,7 +134,7 @@ class Duet:
                     until(or_waits(victim.door, watch, lambda: victims.stands or not mine.is_alive()))
                     asleep = len(watch.changes)
                     others.start()
-                    until(or_waits(peer.door, peers_watch, lambda: not others.is_alive()), STAND_S)
+                    self._stand(or_waits(peer.door, peers_watch, lambda: not others.is_alive()))
                     self.peer_waited = others.is_alive()
                     self._let_go_on(victims, peers, mine, others)
                 elif place.ordinal == 0:
@@ -148,18 +149,18 @@ class Duet:
                     mine.start()
                     until(lambda: victims.stands or not mine.is_alive())
                     others.start()
-                    until(or_waits(peer.door, peers_watch, lambda: peers.stands or not others.is_alive()), STAND_S)
+                    self._stand(or_waits(peer.door, peers_watch, lambda: peers.stands or not others.is_alive()))
                     self.peer_waited = others.is_alive() and not peers.stands
                     made = list(peers_watch.changes)
                     self.reached = [change.ordinal for change in (until_it_repeats(made) if self.peer_waited else made)]
                     if peers.stands:
                         victims.let_go()
-                        until(or_waits(victim.door, watch, lambda: not mine.is_alive()), STAND_S)
+                        self._stand(or_waits(victim.door, watch, lambda: not mine.is_alive()))
                     elif place.then and not self.peer_waited:
                         victims.go_on()
-                        until(or_waits(victim.door, watch, lambda: victims.stands or not mine.is_alive()), STAND_S)
+                        self._stand(or_waits(victim.door, watch, lambda: victims.stands or not mine.is_alive()))
                         later.start()
-                        until(or_waits(peer.door, peers_watch, lambda: not later.is_alive()), STAND_S)
+                        self._stand(or_waits(peer.door, peers_watch, lambda: not later.is_alive()))
                         self.peer_waited = later.is_alive()
                     self._let_go_on(victims, peers, mine, others, later)
             finally:
@@ -171,6 +172,12 @@ class Duet:
             if isinstance(self._told.get(name), DoorError) and not isinstance(self._told[name], Refused):
                 raise self._told[name]
         return Ending(self._look(), tuple(self._plain(self._told.get(name)) for name in _CALLERS))
+
+    def _stand(self, is_so: Callable[[], bool]) -> None:
+        """Let one of them stand until it is so, or until its caller would give it up."""
+        began_s = time.monotonic()
+        until(is_so, STAND_S)
+        self.stood_too_long |= time.monotonic() - began_s > patient(STAND_S) / 2
 
     def _let_go_on(self, victims: Held, peers: Held, *threads: threading.Thread) -> None:
         """Let them go on to their ends; a call that was not made by then is made."""

@@ -314,10 +314,11 @@ class Holds:
                 continue
             reached.append((place, duet.reached))
             result.add(place, duet)
-            if two.peer.ends_a_wait and duet.slept_s is None:
+            was_given_up = duet.stood_too_long and "NO_ANSWER" in _codes(ending)
+            if was_given_up or (two.peer.ends_a_wait and duet.slept_s is None):
                 result.left_out += 1
             else:
-                result.answered += not _is_refused(ending)
+                result.answered += not _codes(ending)
                 two.found(result, self._judged(two, place, duet, ending, serial))
             duet.close()
         return reached
@@ -464,15 +465,15 @@ def crossed(subject: Subject, operations: Iterable[Operation], hello: HelloReply
     ]
 
 
-def _is_refused(ending: Ending) -> bool:
-    """Was one of the two told a code?"""
-    return any(isinstance(answer, dict) and set(answer) == {"code"} for answer in ending.told)
+def _codes(ending: Ending) -> set[str]:
+    """The codes that the two were told, if they were refused."""
+    return {answer["code"] for answer in ending.told if isinstance(answer, dict) and set(answer) == {"code"}}
 
 
 def _asleep(two: _Two, duet: Duet, ending: Ending, serial: list[Ending]) -> Iterator[Problem]:
     """Was it woken by the call that it waited for? If one of the two was refused, nothing came, or nobody waited."""
     assert duet.slept_s is not None
-    if _is_refused(ending):
+    if _codes(ending):
         return
     if duet.slept_s > WAITS_S / 2:
         why = f"{two.operation.name} went on waiting for {duet.slept_s:.0f} s when {two.peer.name} was answered"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,9 @@ from buschaos import reading, workload
 from buschaos.acts import ACTS, BY_NAME, acts_of
 from buschaos.acts.base import Act, Findings, Scene, Shared
 from buschaos.acts.disk_full import SHORT as SHORT
+from buschaos.acts.random_kills import RandomKills
 from buschaos.bus import RunFailed, must_be_a_process
+from buschaos.finished import Finished
 from buschaos.lanes import Lanes
 from buschaos.limits import INTERRUPTED, NOT_BEGUN, Enough, Progress, Time
 from buschaos.nemeses import server
@@ -54,6 +56,7 @@ class Settings:
         if unknown := words.keys() - known_words():
             raise TypeError(f"no act has a setting {', '.join(sorted(unknown))}")
         self.stop_after = stop_after
+        self.resumes = bool(words.get("resumes"))
         self.own = {act.name: own for act in ACTS if (own := act.settings(words)) is not None}
         # A bus is handed its store by an absolute path (DESIGN, Protocol): it may run in another folder.
         is_alone = len(self.own) == 1
@@ -95,13 +98,16 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
     if unknown := [name for name in settings.own if BY_NAME[name] not in acts_of(shared.system, shared.specs)]:
         where = " on a server" if server.is_on_a_server(shared.specs) else ""
         raise RunFailed(f"{', '.join(sorted(unknown))} is not known for {shared.system}{where}")
-    _clear(settings)
+    finished = Finished(shared, settings.own).begin(resumes=settings.resumes)
+    acts = [act for act in settings.in_order if act.name not in finished]
+    _clear(settings, finished.keys())
     with contextlib.closing(Fleet(shared.specs, system=shared.system)) as fleet:
         if (lanes := min(shared.lanes, len(settings.own))) > 1:
-            played, why = _side_by_side(settings, lanes, progress)
+            played, why = _side_by_side(settings, acts, lanes, progress)
         else:
-            played, why = _in_turn(settings, fleet, progress)
+            played, why = _in_turn(settings, acts, fleet, progress)
         hello = fleet.hello
+    played |= finished
     if played and all(findings.broke_off and not findings.problems for findings in played.values()):
         # Nothing is known that a report could tell.
         raise RunFailed("; ".join(dict.fromkeys(findings.broke_off for findings in played.values())))
@@ -113,20 +119,23 @@ def run(settings: Settings, progress: Progress | None = None) -> Run:
     return Run(hello, in_order, history if history.exists() else None, why == INTERRUPTED)
 
 
-def _clear(settings: Settings) -> None:
-    """Nothing that an earlier run left is taken for evidence of this one."""
+def _clear(settings: Settings, finished: Collection[str]) -> None:
+    """Nothing that an earlier run left is taken for evidence of this one, except for what this one goes on with."""
     out = settings.shared.out
     out.mkdir(parents=True, exist_ok=True)
     for act in ACTS:
-        for stale in act.stale(settings.own.get(act.name)):
+        for stale in () if act.name in finished else act.stale(settings.own.get(act.name)):
             shutil.rmtree(out / stale, ignore_errors=True)
-    (out / "history.jsonl").unlink(missing_ok=True)
+    if RandomKills.name not in finished:
+        (out / "history.jsonl").unlink(missing_ok=True)
 
 
-def _in_turn(settings: Settings, fleet: Fleet, progress: Progress) -> tuple[dict[str, Findings], str]:
+def _in_turn(
+    settings: Settings, acts: list[Act[Any]], fleet: Fleet, progress: Progress
+) -> tuple[dict[str, Findings], str]:
     """The findings of the acts that were begun, one after the other, and the reason why the others were not."""
     played: dict[str, Findings] = {}
-    for number, act in enumerate(acts := settings.in_order):
+    for number, act in enumerate(acts):
         time = settings.shared.time.part(len(acts) - number)
         played[act.name] = findings = _played(settings, act.name, progress, time, fleet)
         if findings.ended_by:
@@ -134,11 +143,12 @@ def _in_turn(settings: Settings, fleet: Fleet, progress: Progress) -> tuple[dict
     return played, ""
 
 
-def _side_by_side(settings: Settings, lanes: int, progress: Progress) -> tuple[dict[str, Findings], str]:
+def _side_by_side(
+    settings: Settings, acts: list[Act[Any]], lanes: int, progress: Progress
+) -> tuple[dict[str, Findings], str]:
     """The same, so many at a time. Those that take long begin, or one of them would be alone in the end."""
-    acts = settings.in_order
     if not settings.may_end_early:
-        acts.sort(key=lambda act: -act.length)
+        acts = sorted(acts, key=lambda act: -act.length)
     at_once = Lanes[Findings](lanes, progress, settings.shared.time)
     played = at_once.play([partial(_played, settings, act.name) for act in acts])
     for findings in played.values():
@@ -170,4 +180,5 @@ def _played(settings: Settings, name: str, progress: Progress, time: Time, fleet
     except Exception as error:
         findings.could_not_run = findings.broke_off = kit_failed(error)
     findings.seconds, findings.progress = monotonic() - began, Progress()
+    Finished(shared, settings.own).add(findings)
     return findings

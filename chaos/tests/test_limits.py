@@ -15,6 +15,7 @@ import pytest
 
 from buschaos import cli, diskfull, report
 from buschaos.acts.base import Findings
+from buschaos.bus import RunFailed
 from buschaos.limits import Enough, Progress, Time
 from buschaos.live import Live
 from buschaos.points import ENDS
@@ -243,3 +244,22 @@ def test_a_pipe_gets_a_line_for_each_step() -> None:
         live.found(Problem("log", "lost"), "chaos.kill_points")
     assert "\x1b" not in out.getvalue()
     assert out.getvalue().splitlines()[1] == "✗ log: lost"
+
+
+def test_a_run_that_was_stopped_goes_on_with_the_acts_that_are_left(tmp_path: Path) -> None:
+    """With what is known of the others; another seed is another run. Nobody has to remember the seed."""
+    (points,) = run(settings(tmp_path, holds=False, seed=7)).acts
+    line = ["worker", "--points", "--resume", "--out", str(tmp_path)]
+    assert cli._settings(cli.parser().parse_args(line)).shared.seed == 7
+    known, waits = run(settings(tmp_path, holds=False, waits=True, seed=7, resumes=True)).acts
+    assert (known.counts, known.seconds, known.nouns) == (points.counts, points.seconds, points.nouns)
+    assert waits.seconds
+    (again,) = run(settings(tmp_path, holds=False, seed=8, resumes=True)).acts
+    assert again.seconds != points.seconds
+
+
+def test_a_file_of_finished_acts_that_nobody_can_read_is_told(tmp_path: Path) -> None:
+    """And nothing is played."""
+    (tmp_path / "acts.jsonl").write_text('{"seed": 7}\n{"findings"')
+    with pytest.raises(RunFailed, match="is not what a run wrote"):
+        run(settings(tmp_path, resumes=True))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from buschaos.duet import until
 from buschaos.nemeses import bpf
 from buschaos.nemeses.syscalls import (
     Change,
@@ -261,6 +262,17 @@ def test_any_program_is_watched(tmp_path: Path) -> None:
     assert answer == "done"
     assert [change.path for change in changes][-1] in ("x", "y")
     assert {change.call for change in changes} & {"rename", "renameat", "renameat2"}
+
+
+def test_a_program_sleeps_though_a_child_of_it_has_ended_and_nobody_asked_for_its_status() -> None:
+    """It is no work that somebody waits for: whoever starts a server that is there already leaves such a child."""
+    with program(PYTHON) as child:
+        code = "import time\nchild = os.fork()\nif child == 0: os._exit(0)\n"
+        code += "os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)\nprint('ended', flush=True)\ntime.sleep(60)"
+        child.write_line(f"exec({code!r})".encode())
+        assert child.read_line("the program", 20).strip() == b"ended"
+        until(lambda: child.sleeps_in() is not None, 20)
+        assert child.sleeps_in()
 
 
 def test_io_uring_is_refused(tmp_path: Path) -> None:

@@ -53,6 +53,38 @@ def patch(target: Any, **values: Any) -> None:
         setattr(target, name, value)
 
 
+def wrap(target: Any, **wrappers: Callable[..., Any]) -> None:
+    """Put functions in the place of others; each is given the whole one first, and then the arguments."""
+    for name, wrapper in wrappers.items():
+        whole = getattr(target, name)
+        patch(target, **{name: lambda *args, _put=wrapper, _whole=whole, **how: _put(_whole, *args, **how)})
+
+
+def in_two_steps(
+    bus: Any, call: str, noun: Any, write: str, is_late: Callable[..., bool] = lambda *args, **how: True
+) -> Any:
+    """A bus whose call commits, and then makes the writes of a noun in a transaction of its own."""
+    late: list[Any] = []
+    now = getattr(noun, write)
+
+    def keep(whole: Any, its_noun: Any, tx: Any, *args: Any, **how: Any) -> None:
+        if is_late(*args, **how):
+            late.append((its_noun, args, how))
+        else:
+            whole(its_noun, tx, *args, **how)
+
+    def called(self: Any, *args: Any, **how: Any) -> Any:
+        reply = getattr(bus, call)(self, *args, **how)
+        with self.store.transaction() as tx:
+            while late:
+                its_noun, its_args, its_how = late.pop(0)
+                now(its_noun, tx, *its_args, **its_how)
+        return reply
+
+    wrap(noun, **{write: keep})
+    return type("InTwoSteps", (bus,), {call: called})
+
+
 def rewrite(function: FunctionType, *texts: str) -> None:
     """Compile a function or method anew, with texts of its source replaced: WAS, BECOMES, and so on in pairs."""
     source = textwrap.dedent(_replaced(inspect.getsource(function), texts, function.__qualname__))

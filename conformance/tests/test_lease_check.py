@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from busproof.oracle.checks import Facts
+from busproof.oracle.checks import Facts, mail
 from busproof.oracle.checks.calls import NEVER
+from busproof.oracle.checks.extract.mailbox import CLAIMS
 from busproof.oracle.checks.facts import Hold
 from busproof.systems import SYSTEMS
 
@@ -119,6 +120,16 @@ def test_a_broken_lease_is_found_as_what_it_is(what: str) -> None:
     """And as nothing else."""
     expected, *holds = BROKEN[what]
     assert kinds(*holds) == expected  # type: ignore[arg-type]
+
+
+def test_a_mailbox_may_answer_its_holders_second_claim_with_the_grant_that_there_is() -> None:
+    """Its token is the same then; another agent's is above it, and `worker` promises a new one for each grant."""
+    again = hold("claim", "a", 3, 1, token=4, lane=CLAIMS)
+    of_another = hold("claim", "b", 5, LEASE_MS + 1, token=4, lane=CLAIMS)
+    grants = [replace(A_CLAIMS, token=4, lane=CLAIMS), again]
+    assert mail.check_claims(Facts(holds=grants)).verdict == "valid"
+    assert {w.kind for w in mail.check_claims(Facts(holds=[*grants, of_another])).witnesses} == {"token_not_rising"}
+    assert kinds(*grants) == {"token_not_rising"}
 
 
 ALLOWED = {

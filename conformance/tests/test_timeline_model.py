@@ -79,10 +79,6 @@ class Room:
         """A request."""
         return self.answer("send", key={"type": "request", **call(sequence, timeline)}, payload=sequence).value
 
-    def numbers(self, timeline: str) -> list[int]:
-        """The numbers that a timeline shows."""
-        return [message["number"].value for message in self.answer("log", timeline=timeline).value["messages"]]
-
 
 def call(sequence: int, timeline: str = "main") -> dict[str, Any]:
     """A request's dimensions."""
@@ -93,47 +89,6 @@ def call(sequence: int, timeline: str = "main") -> dict[str, Any]:
 def fork(room: Room, name: str, parent: str, at: int) -> Any:
     """A branch."""
     return room.answer("fork", timeline=name, submission="s", agent_name="a", parent=parent, at=at)
-
-
-def test_a_fork_sees_its_parent_up_to_its_point_and_its_own() -> None:
-    """At each point, and through a fork of a fork."""
-    room = Room()
-    for n in range(3):
-        room.ask(n)
-    for at in range(4):
-        fork(room, f"f{at}", "main", at)
-        fork(room, f"g{at}", f"f{at}", at)
-    room.ask(9)
-    for at in range(4):
-        assert room.numbers(f"f{at}") == room.numbers(f"g{at}") == list(range(1, at + 2))
-    assert room.numbers("main") == [1, 2, 3, 4]
-    assert fork(room, "h", "main", 5).refused == "NOT_FOUND"
-
-
-def test_a_call_on_a_fork_gets_what_was_answered_by_its_point_and_no_later_answer() -> None:
-    room = Room()
-    room.ask(1)
-    room.answer("reply", key={"type": "request", **call(1)}, payload="one")
-    room.ask(2)
-    fork(room, "f", "main", 3)
-    room.answer("reply", key={"type": "request", **call(2)}, payload="late")
-    answered = room.answer("call_service", **call(1, "f"), payload=1, timeout_ms=0)
-    assert answered.value["payload"].value == "one" and answered.value["replayed"].value is True
-    assert room.numbers("f") == [1, 2, 3, 4]
-    late = room.answer("call_service", **call(2, "f"), payload=2, timeout_ms=0)
-    assert (late.refused, late.definite) == ("TIMEOUT", False)
-    assert room.numbers("f") == [1, 2, 3, 4, 5]
-
-
-def test_the_nearest_timeline_that_knows_of_a_call_decides() -> None:
-    """A fork that has asked something else itself is not given its parent's answer (T4)."""
-    room = Room()
-    room.ask(1)
-    room.answer("reply", key={"type": "request", **call(1)}, payload="of the parent")
-    fork(room, "f", "main", 2)
-    room.answer("send", key={"type": "request", **call(1, "f")}, payload="another question")
-    assert room.answer("call_service", **call(1, "f"), payload="another question", timeout_ms=0).refused == "TIMEOUT"
-    assert room.answer("call_service", **call(1, "f"), payload=1, timeout_ms=0).refused == "ID_CONFLICT"
 
 
 def test_a_hash_covers_the_state() -> None:

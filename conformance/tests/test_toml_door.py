@@ -20,6 +20,7 @@ from busproof.bus.child import Household
 from busproof.bus.doors import open_door
 from busproof.bus.toml.door import SLEEPERS
 from busproof.contract import CONTRACTS
+from busproof.run import doctor
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 MAPPED = {name: EXAMPLES / f"mapped_{name}/bus.toml" for name in ("cli", "mcp", "http")}
@@ -298,16 +299,26 @@ if not os.fork():
     pid_of("ann")
     os._exit(0)
 os.wait()
-print(pid_of("ann"), flush=True)
+print(pid_of("ann"), open(f"/proc/{pid_of('ann')}/stat").read().rpartition(")")[2].split()[19], flush=True)
 os.kill(os.getpid(), 9)
 """
     env = {name: value for name, value in os.environ.items() if name != SLEEPERS}  # no part of this run
     killed = subprocess.run([sys.executable, "-c", words], capture_output=True, check=False, env=env)
     assert killed.returncode == -signal.SIGKILL
-    deadline = time.monotonic() + 10
-    while Path(f"/proc/{int(killed.stdout)}/exe").exists() and time.monotonic() < deadline:
+    pid, began = killed.stdout.decode().split()
+
+    def lives() -> bool:
+        """As a process that began then: another may have the number by now."""
+        try:
+            state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return False
+        return state != "Z" and rest[18] == began
+
+    deadline = time.monotonic() + 60
+    while lives() and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert not Path(f"/proc/{int(killed.stdout)}/exe").exists()
+    assert not lives()
 
 
 LIVE = """\
@@ -429,6 +440,20 @@ receive = { call = "GET /inbox", message = { id = "id", body = "body" } }
     fleet.end()
 
 
+def test_a_call_to_a_server_that_does_not_start_was_not_made(tmp_path: Path) -> None:
+    """So its refusal says that nothing happened."""
+    toml = """
+door = { http = "http://127.0.0.1:$port", server = ["PYTHON", "-c", "raise SystemExit('no room')"] }
+send = { call = "POST /send", args = { body = "$body" } }
+receive = { call = "GET /inbox", message = { id = "id", body = "body" } }
+"""
+    fleet = bus(tmp_path, toml)
+    with pytest.raises(Refused, match="no room") as refused:
+        ask(fleet.join(), "send", "ann", to="bob", body="one")
+    assert (refused.value.code, refused.value.definite) == ("NO_ANSWER", True)
+    fleet.end()
+
+
 def test_tools_of_a_server_over_streamable_http(tmp_path: Path) -> None:
     """The server of MCP's own SDK; answers come as events."""
     pytest.importorskip("mcp", reason="the SDK is the server of this test")
@@ -464,6 +489,8 @@ match sys.argv[2:]:
         print(json.dumps(mails[-1]))
     case ["all", agent]:
         print(json.dumps([mail for mail in mails if mail["to"] == agent]))
+    case ["everything"]:
+        print(json.dumps(mails))
     case ["open", agent, number]:
         print(json.dumps({"text": mails[int(number) - 1]["body"]}))
 shelf.write_text(json.dumps(mails))
@@ -471,6 +498,16 @@ shelf.write_text(json.dumps(mails))
 OF_SHELF = """\
 door = { cli = ["PYTHON", "$here/shelf.py", "$store"] }
 send = { args = ["send", "$to", "$body"] }
+"""
+SHOWS_ALL = """\
+[door]
+cli = ["PYTHON", "$here/shelf.py", "$store"]
+[send]
+args = ["send", "$to", "$body"]
+[receive]
+args = ["everything"]
+list = "[?to=='$agent']"
+message = { id = "id", body = "body" }
 """
 RECEIVE = {
     "headings": """\
@@ -484,6 +521,12 @@ receive = { args = ["all", "$agent"], message = { id = "id", body = "body", posi
 promises = { page = true }
 """,
 }
+
+
+def test_a_bus_may_show_everybody_all_and_the_file_says_which_is_whose(tmp_path: Path) -> None:
+    """Doctor does not take the agents for one."""
+    bus(tmp_path, SHOWS_ALL, shelf=SHELF)
+    assert doctor.examine(f"toml:{shlex.quote(str(tmp_path / 'bus.toml'))}") == 0
 
 
 @pytest.mark.parametrize("how", RECEIVE)

@@ -54,6 +54,13 @@ def test_a_name_is_quoted_in_the_path_of_a_request(name: str) -> None:
     assert not set(path.removeprefix("GET /inbox/").removesuffix("/new")) & set("/?# ")
 
 
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\\")))
+def test_a_list_is_the_part_of_an_answer_that_names_a_variable(name: str) -> None:
+    """A bus may show its agents more than their mail."""
+    mails = [{"to": f"{name}!"}, {"to": name}]
+    assert take_all(template.raw("[?to=='$me']", {"me": name}), mails) == [{"to": name}]
+
+
 @given(JSON.filter(lambda value: value is not None))
 def test_an_id_of_any_type_comes_back_as_it_was(value: Any) -> None:
     """Except for a text of digits, which is a number: a command line does not tell them apart."""

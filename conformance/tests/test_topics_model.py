@@ -5,15 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from busproof.contract import CONTRACTS
 from busproof.oracle.models.spec import Refusal, plain
 from busproof.oracle.models.topics import TopicsModel
 from busproof.oracle.models.topics_looks import Peers, Results, is_snippet
-
-READY = st.sampled_from(["ann", "bob", "cy"])
 
 
 class Room:
@@ -44,50 +40,6 @@ class Room:
         """Without waiting."""
         outbox = [{"content_markdown": body} for body in bodies]
         return self.answer(at, "sync", topic_id="0123456789", outbox=outbox, wait_seconds=0, **more)
-
-    def seqs(self, at: int, *bodies: str, **more: Any) -> list[int]:
-        """The numbers that a sync receives."""
-        value = self.sync(at, *bodies, **more).value
-        return [message["seq"].value for message in value["received"].value]
-
-
-@given(plan=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(1, 4)), max_size=20))
-def test_a_reader_receives_each_message_of_others_once_and_in_order(plan: list[tuple[int, int, int]]) -> None:
-    """For any senders, any amount, and however little a reader takes at a time."""
-    room, sent = Room(), list[int]()
-    read: dict[int, list[int]] = {0: [], 1: [], 2: []}
-    for at, count, max_items in plan:
-        read[at] += room.seqs(at, *["x"] * count, max_items=max_items)
-        sent += [at] * count
-    for at in read:
-        for _ in range(len(sent)):
-            read[at] += room.seqs(at, max_items=3)
-        assert read[at] == [seq for seq, sender in enumerate(sent, 1) if sender != at]
-
-
-def test_the_session_that_lost_its_name_to_a_token_may_not_even_read() -> None:
-    room = Room()
-    room.sync(1, "for ann")
-    room.join(2, "ann", f"{0:032x}", reclaim_token=f"{0:032x}")
-    assert room.sync(0).refused == "AGENT_NOT_JOINED"
-    assert room.seqs(2) == [1]
-
-
-def test_what_was_refused_sent_nothing() -> None:
-    room = Room()
-    assert room.sync(0, "one", "").refused == "INVALID_ARGUMENT"
-    assert room.sync(0, "one", auto_advance=False, ack_through=2).refused == "INVALID_ARGUMENT"
-    assert room.seqs(1) == []
-
-
-@pytest.mark.parametrize(("first", "again"), [({"n": 1}, {"n": True}), ({"n": 0}, {"n": False}), ({"n": 0}, {})])
-def test_a_retry_with_a_look_alike_of_its_metadata_is_a_mismatch(first: dict[str, Any], again: dict[str, Any]) -> None:
-    room = Room()
-    item = {"content_markdown": "x", "client_message_id": "k"}
-    sent = {"topic_id": "0123456789", "wait_seconds": 0}
-    room.answer(0, "sync", outbox=[item | {"metadata": first}], **sent)
-    value = room.answer(0, "sync", outbox=[item | {"metadata": again}], **sent).value
-    assert [warning["code"] for warning in value["warnings"].value] == ["CONTENT_MISMATCH"]
 
 
 def test_a_waiting_sync_gives_way_and_looks_again() -> None:

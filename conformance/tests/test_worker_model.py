@@ -41,10 +41,6 @@ class Store:
         message = {"type": "t", "payload": text, **({"to": to} if to else {}), **more}
         return self.said("publish", agent_id=agent, message=message)["seq"]
 
-    def read(self, agent: str, **more: Any) -> list[Any]:
-        """Payloads that a poll gives."""
-        return [message["payload"] for message in self.said("poll", agent_id=agent, **more)["messages"]]
-
 
 def _chosen(value: Any) -> Any:
     if isinstance(value, Above):
@@ -71,62 +67,6 @@ def _is_part(value: Any) -> bool:
     return hasattr(value, "value") and not isinstance(value, Above | FreshId)
 
 
-@given(st.lists(st.tuples(st.sampled_from([None, "a", "b"]), st.integers(0, 9)), max_size=12), st.data())
-def test_every_message_is_read_once_in_order_by_whom_it_concerns(sent: list[Any], data: Any) -> None:
-    store = Store()
-    seqs = {store.published(n, to, id=f"m{at}"): (to, n) for at, (to, n) in enumerate(sent)}
-    upto = data.draw(st.sampled_from([0, *seqs]))
-    store.said("ack", agent_id="a", seq=upto)
-    assert store.read("a") == [n for seq, (to, n) in seqs.items() if to in (None, "a") and seq > upto]
-    assert store.read("b") == [n for to, n in seqs.values() if to in (None, "b")]
-
-
-@given(st.lists(st.integers(0, 20), min_size=1))
-def test_a_cursor_never_goes_back_nor_beyond_the_log(acks: list[int]) -> None:
-    store = Store()
-    for n in range(10):
-        store.published(n, id=f"m{n}")
-    for seq in acks:
-        answer = store.answer("ack", agent_id="a", seq=seq)
-        assert (answer.refused == "INVALID_ARGUMENT") is (seq > 10)
-    assert store.model.position("a") == max([seq for seq in acks if seq <= 10], default=0)
-
-
-def test_a_retry_is_the_first_message_and_another_ones_content_a_conflict() -> None:
-    store = Store()
-    first = store.published({"a": 1, "b": 2}, id="m")
-    assert store.published({"b": 2, "a": 1}, id="m") == first
-    for other in ({"a": 1}, {"a": True, "b": 2}, {"a": 1.0, "b": 2}):
-        message = {"id": "m", "type": "t", "payload": other}
-        assert store.answer("publish", agent_id="a", message=message).refused == "ID_CONFLICT"
-    same = {"id": "m", "type": "t", "payload": {"a": 1, "b": 2}}
-    assert store.answer("publish", agent_id="b", message=same).refused == "ID_CONFLICT"
-
-
-def test_a_lease_ends_at_its_millisecond_and_the_stale_token_is_refused() -> None:
-    store = Store(lease_ms=10)
-    claim = store.said("try_claim_task", task_id="t", agent_id="a")
-    store.now_ms += 9
-    assert store.said("try_claim_task", task_id="t", agent_id="b") == {"claimed": False}
-    store.now_ms += 1
-    retaken = store.said("try_claim_task", task_id="t", agent_id="b")
-    assert retaken["token"] > claim["token"]
-    assert store.said("renew_claim", task_id="t", agent_id="a", token=claim["token"]) == {"renewed": False}
-    assert store.said("release_claim", task_id="t", agent_id="b", token=claim["token"]) == {"released": False}
-
-
-def test_another_programs_claim_holds_until_its_end_and_the_next_grant_has_a_higher_token() -> None:
-    store = Store(lease_ms=10)
-    token = store.said("try_claim_task", task_id="t", agent_id="a")["token"]
-    strange = {"task_id": "t", "agent_id": "s", "now_ms": T0_MS + 10, "lease_until_ms": T0_MS + 15}
-    store.now_ms += 10
-    store.said("stranger_claims", at="hand", **strange)
-    assert store.said("try_claim_task", task_id="t", agent_id="a") == {"claimed": False}
-    assert store.said("renew_claim", task_id="t", agent_id="a", token=token) == {"renewed": False}
-    store.now_ms += 5
-    assert store.said("try_claim_task", task_id="t", agent_id="a")["token"] > token
-
-
 def test_a_mirror_that_was_spoiled_is_whole_after_the_next_change_at_the_latest() -> None:
     store = Store()
     store.said("transition", worker="w", to_state="ASSIGNED")
@@ -135,39 +75,6 @@ def test_a_mirror_that_was_spoiled_is_whole_after_the_next_change_at_the_latest(
     assert store.answer("worker_file", at="hand", worker="w").differs({"state": None}) is None
     store.said("transition", worker="w", from_state="ASSIGNED", to_state="WORKING")
     assert store.answer("worker_file", at="hand", worker="w").differs({"state": None}) is not None
-
-
-def test_a_message_that_fails_too_often_is_a_dead_letter_and_comes_again_when_redriven() -> None:
-    store = Store(deliveries_max=2)
-    seq = store.published("poison", id="m")
-    store.published("next", id="n")
-    for _ in range(2):
-        assert store.said("process_loop", agent_id="a", fail_ids=["m"])["failed"] == "m"
-    assert store.read("a") == ["next"]
-    assert store.said("redrive", agent_id="b", seq=seq) == {"redriven": False}
-    assert store.said("redrive", agent_id="a", seq=seq) == {"redriven": True}
-    assert store.read("a") == ["poison", "next"]
-    assert store.said("process_loop", agent_id="a") == {"handled": ["m", "n"], "failed": None}
-
-
-def test_what_a_batch_is_refused_for_leaves_nothing() -> None:
-    store = Store(unread_max=1)
-    batch = [{"type": "t", "to": "b", "id": "1"}, {"type": "t", "to": "b", "id": "2"}]
-    answer = store.answer("publish_many", agent_id="a", messages=batch)
-    assert answer.differs(Refusal("BACKPRESSURE", True)) is None
-    assert store.read("b") == []
-    assert store.published("x", "b", id="1") == 1
-
-
-def test_the_archive_waits_for_every_cursor_and_for_addressees() -> None:
-    store = Store()
-    for to in (None, "b", "c"):
-        seq = store.published("x", to, id=f"to {to}")
-    store.said("ack", agent_id="a", seq=seq)
-    store.said("ack", agent_id="b", seq=0)
-    assert store.said("archive")["archived"] == 0
-    store.said("ack", agent_id="b", seq=seq)
-    assert store.said("archive") == {"archived": 2, "below_seq": 3}
 
 
 def test_two_loops_at_once_may_come_in_between_each_other() -> None:

@@ -1,7 +1,7 @@
 """The targets of seed 001, measured (Performance Targets, Load Tests).
 
     python reference/bench/comms.py latency [--messages 500] [--waiting 0] [--idle-s 10]
-    python reference/bench/comms.py agents  [--agents 20] [--messages 1000] [--history FILE]
+    python reference/bench/comms.py agents  [--agents 20] [--messages 1000]
 
 Exits with 1 if something was lost, doubled or stuck. Speed only says met or NOT MET: it depends on the machine, too.
 The token bucket (100 messages and 10 a second for each agent) is lifted by the options of the bus.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 import benches
 import comms_agents
@@ -29,7 +28,6 @@ def _parser() -> argparse.ArgumentParser:
     agents = commands.add_parser("agents", help="agents that send to, claim from and complete for each other")
     agents.add_argument("--agents", type=int, default=20)
     agents.add_argument("--messages", type=int, default=1000, help="that each agent sends")
-    agents.add_argument("--history", type=Path, help="record every call and judge the history; slower")
     agents.set_defaults(run=comms_agents.run)
     return parser
 

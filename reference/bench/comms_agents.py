@@ -1,31 +1,23 @@
 """Twenty agents: each sends to the others in turn, and claims and completes what the others send to it.
 
 Nothing may be lost or come twice: the ids that were acknowledged to the senders are compared with those that the
-agents say they have processed, and with the final state. With a history, the kit's checks judge every single call, too.
+agents say they have processed, and with the final state.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import comms_floor
-from comms_rate import UNLIMITED
 from compare import verdict
 from crew import Crew, Stalled, Watch, context, crew, is_wanted
 
-from busproof.bus.python import PythonDoor
-from busproof.bus.session import Session
-from busproof.contract.history import Recorder, merge, scan
-from busproof.oracle.checks import overall
 from refbus.comms.bus import CommsBus
 
-Call = Callable[..., dict[str, Any]]
 ASKED_PER_MINUTE = 100
 BAR = 100  # times the rate that is asked for
 LOOK_EVERY = 10  # messages sent between two looks at one's own
@@ -34,29 +26,25 @@ LOOK_EVERY = 10  # messages sent between two looks at one's own
 def run(folder: Path, arguments: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
     """Play, count, judge."""
     total = arguments.agents * arguments.messages
-    parts = folder if arguments.history else None
     floor = [comms_floor.per_s(folder, "send", "claim", "complete")]
     root = folder / "project"
     root.mkdir()
     try:
-        took_s, reports = _play(root, arguments.agents, arguments.messages, parts)
+        took_s, reports = _play(root, arguments.agents, arguments.messages)
     except Stalled as error:
         return {}, [str(error)]
     floor.append(comms_floor.per_s(folder, "send", "claim", "complete"))
-    broken = _judge(root, reports, total, parts, arguments.agents)
-    figures = _tell(total / took_s, sum(floor) / len(floor), total, took_s)
-    if arguments.history:
-        broken += _judge_history(folder, arguments.history)
-    return figures, broken
+    broken = _judge(root, reports, total)
+    return _tell(total / took_s, sum(floor) / len(floor), total, took_s), broken
 
 
-def _play(root: Path, agents: int, messages: int, parts: Path | None) -> tuple[float, list[Any]]:
+def _play(root: Path, agents: int, messages: int) -> tuple[float, list[Any]]:
     """Seconds from the first send to the last completion, and the report of each agent."""
     with crew() as members, CommsBus(root) as bus:
         pipes = []
         for number in range(agents):
             ours, theirs = context.Pipe()
-            members.start(_agent, str(root), number, agents, messages, parts, theirs)
+            members.start(_agent, str(root), number, agents, messages, theirs)
             pipes.append(ours)
         for pipe in pipes:
             pipe.recv()
@@ -79,51 +67,40 @@ def _watch(bus: CommsBus, members: Crew, total: int) -> None:
     watch.close()
 
 
-def _agent(root: str, number: int, agents: int, messages: int, parts: Path | None, pipe: Any) -> None:
+def _agent(root: str, number: int, agents: int, messages: int, pipe: Any) -> None:
     """An agent's process. Tells the ids that it sent, with their addressees, and those that it processed."""
     name = _name(number)
     sent: dict[str, str] = {}
     processed: list[str] = []
-    with CommsBus(root, **UNLIMITED) as bus, _recorded(bus, parts, number) as call:
+    with CommsBus(root, **comms_floor.UNLIMITED) as bus:
         pipe.send("ready")
         pipe.recv()
         for n in range(messages):
             to_agent = _name((number + 1 + n % (agents - 1)) % agents)
-            reply = call("send_message", from_agent=name, to_agent=to_agent, message_type="note", payload={"number": n})
+            reply = bus.send_message(name, to_agent, "note", {"number": n})
             sent[reply["message_id"]] = to_agent
             if n % LOOK_EVERY == 0:
-                processed += _process(call, name, 0)
+                processed += _process(bus, name, 0)
         while len(processed) < messages and is_wanted():
-            processed += _process(call, name, 1.0)
+            processed += _process(bus, name, 1.0)
     pipe.send((sent, processed))
 
 
-def _process(call: Call, name: str, wait_s: float) -> list[str]:
+def _process(bus: CommsBus, name: str, wait_s: float) -> list[str]:
     done = []
-    received = call("receive_messages", agent_id=name, channels=["general"], limit=LOOK_EVERY, timeout_seconds=wait_s)
+    received = bus.receive_messages(name, ["general"], LOOK_EVERY, wait_s)
     for message in received["messages"]:
-        claim = call("claim_message", agent_id=name, message_id=message["id"])
+        claim = bus.claim_message(name, message["id"])
         if claim["claimed"]:
-            call("complete_message", agent_id=name, message_id=message["id"], delivery_count=claim["delivery_count"])
+            bus.complete_message(message["id"], agent_id=name, delivery_count=claim["delivery_count"])
             done.append(message["id"])
     return done
 
 
-@contextlib.contextmanager
-def _recorded(bus: CommsBus, parts: Path | None, number: int) -> Iterator[Call]:
-    """How calls are made: straight, or through a session that writes each of them down."""
-    if parts is None:
-        yield lambda method, **params: getattr(bus, method)(**params)
-        return
-    recorder = Recorder(parts / f"part-{number:03}.jsonl", run="bench-agents", system="comms", header={})
-    with contextlib.closing(recorder):
-        yield Session(PythonDoor(bus), recorder, process=number, agent=_name(number)).call
-
-
-def _judge(root: Path, reports: list[Any], total: int, parts: Path | None, agents: int) -> list[str]:
+def _judge(root: Path, reports: list[Any], total: int) -> list[str]:
     """The faults, by the agents' reports and by the final state."""
-    with CommsBus(root) as bus, _recorded(bus, parts, agents) as call:
-        dump = call("dump")
+    with CommsBus(root) as bus:
+        dump = bus.dump()
     sent = {id_: to_agent for agent_sent, _ in reports for id_, to_agent in agent_sent.items()}
     processed = Counter((id_, _name(place)) for place, (_, ids) in enumerate(reports) for id_ in ids)
     final = {row["id"]: row["status"] for row in dump["messages"]}
@@ -139,18 +116,6 @@ def _judge(root: Path, reports: list[Any], total: int, parts: Path | None, agent
     }
     broken = [f"{count} messages {what}" for what, count in counts.items() if count]
     return broken if dump["integrity"] == "ok" else [*broken, f"integrity: {dump['integrity']}"]
-
-
-def _judge_history(parts: Path, history: Path) -> list[str]:
-    from busproof.systems import run_checks  # brings Hypothesis, half a second that only a judge needs
-
-    events = merge(sorted(parts.glob("part-*.jsonl")), history)
-    print(f"history: {events} events in {history}; the kit's checks judge it", flush=True)
-    verdicts = run_checks(scan(history))
-    for judged in verdicts:
-        print(f"  {judged.check:20} {judged.verdict:8} {judged.counted} operations {judged.reason}")
-    print(f"Spark's word on it: busproof audit {history} --engine both")
-    return [] if overall(verdicts) == "valid" else [f"the history is {overall(verdicts)}"]
 
 
 def _tell(per_s: float, floor_per_s: float, total: int, took_s: float) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from refbus.comms.store import DB_NAME, PRAGMAS, Store
 
 LIVES = 2000
+UNLIMITED = {"rate_capacity": 1e9, "rate_refill_per_s": 1e9}  # the token bucket limits agents, not the bus
 NOW, LATER = "2026-01-10T14:00:00.000000Z", "2026-01-10T15:00:00.000000Z"
 
 INSERT = """

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from comms_rate import UNLIMITED
+from comms_floor import UNLIMITED
 from compare import verdict
 from crew import Stalled, context, crew, is_wanted
 

@@ -18,9 +18,7 @@ JOIN_LIMIT_S = 30.0
 
 context = multiprocess.get_context("forkserver")
 # The fork server leaves out modules that cannot be imported here.
-context.set_forkserver_preload(
-    ["refbus.comms.bus", "refbus.timeline.bus", "refbus.timeline.jetstream", "busproof.bus.session", "busproof.bus.mcp"]
-)
+context.set_forkserver_preload(["refbus.comms.bus", "refbus.timeline.bus", "refbus.timeline.jetstream"])
 
 
 def is_wanted() -> bool:

@@ -2,8 +2,6 @@
 
     python reference/bench/relay.py latency [--messages 200]
     python reference/bench/relay.py scan    [--agents 1000] [--files 10]
-    python reference/bench/relay.py idle    [--archived 100000] [--agents 100]
-    python reference/bench/relay.py writers [--writers 50] [--messages 1000]
 
 Exits with 1 if something was lost, doubled or stuck. Speed only says met or NOT MET: it depends on the machine, too.
 """
@@ -15,33 +13,25 @@ import contextlib
 import os
 import select
 import signal
-import sqlite3
 import statistics
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import benches
-import crew
-import msgspec
 
-from busproof.contract.history import Event, Recorder, merged, read, write
 from refbus.kernel import msgfile, wake
 from refbus.kernel.msgfile import Message
 from refbus.relay import names, tree
 from refbus.relay.bus import RelayBus
 from refbus.relay.mailbox import Mailbox
-from refbus.relay.store import Store
 
-LATENCY_TARGET_MS, SCAN_TARGET_S, IDLE_TARGET = 120.0, 1.0, 1.5
+LATENCY_TARGET_MS, SCAN_TARGET_S = 120.0, 1.0
 IN_MOVED_TO = 0x80  # inotify(7)
 _OLD_NS = 10_000_000_000  # a file of the past has settled
-_RUN = "writers"
 
 Found = tuple[dict[str, Any], list[str]]
 
@@ -131,160 +121,6 @@ def scan(folder: Path, arguments: argparse.Namespace) -> Found:
     )
 
 
-def idle(folder: Path, arguments: argparse.Namespace) -> Found:
-    """A pass that finds nothing, with an archive and without one."""
-    without, grown = folder / "without", folder / "with"
-    for root in (without, grown):
-        root.mkdir()
-        for agent in range(arguments.agents):
-            (root / tree.AGENTS / f"agent-{agent}" / tree.OUTBOX / tree.PENDING).mkdir(parents=True)
-    with Store(grown):
-        pass
-    _grow(grown, arguments.archived)
-    with RelayBus(without) as empty, RelayBus(grown) as other:
-        times_ms: dict[str, list[float]] = {"without": [], "with": []}
-        for _ in range(200):
-            for name, bus in (("without", empty), ("with", other)):  # in turn: both see the same machine
-                began = time.perf_counter()
-                bus.scan()
-                times_ms[name].append((time.perf_counter() - began) * 1e3)
-    medians = {name: statistics.median(times[10:]) for name, times in times_ms.items()}
-    ratio = medians["with"] / medians["without"]
-    print(f"an idle pass over {arguments.agents} agents: {medians['without']:.2f} ms; {medians['with']:.2f} ms", end="")
-    print(f" with {arguments.archived} archived messages (x{ratio:.2f})")
-    print(f"  target: the same (x{IDLE_TARGET:g} at most): {_met(ratio <= IDLE_TARGET)}")
-    return {"idle_ms": medians, "ratio": ratio}, []
-
-
-def _grow(root: Path, archived: int) -> None:
-    """An archive of so many messages: a file and two rows each."""
-    days = root / tree.ARCHIVE / time.strftime("%Y-%m-%d", time.gmtime())
-    rows = []
-    for number in range(archived):
-        agent = f"agent-{number % 100}"
-        name = names.file_name(number + 1, f"{number:08x}")
-        (days / agent).mkdir(parents=True, exist_ok=True)
-        (days / agent / name).write_bytes(b"TO: bob\n\n")
-        rows.append((f"{agent}/{number}", agent, "outbox", f"agents/{agent}/outbox/{name}", "archived", number, number))
-        rows.append((f"bob/{number}", "bob", "inbox", f"agents/bob/inbox/{name}", "completed", number, number))
-    with contextlib.closing(sqlite3.connect(root / tree.LEDGER)) as ledger, ledger:
-        ledger.executemany(
-            "INSERT INTO messages (message_id, agent_name, direction, file_path, file_size, file_mtime_ns, status, "
-            "discovered_at, processed_at) VALUES (?, ?, ?, ?, 9, 0, ?, ?, ?)",
-            rows,
-        )
-
-
-def _write(root: str, number: int, writers: int, messages: int, part: str) -> None:
-    """One agent: it sends to the others in turn, and records each send."""
-    agent = f"agent-{number}"
-    box, recorder = Mailbox(root, agent), Recorder(Path(part), run=_RUN, system="relay")
-    tell = partial(recorder.record, process=number, op="send", agent=agent)
-    for message in range(messages):
-        to = f"agent-{(number + 1 + message) % writers}"
-        tell("invoke", value={"agent": agent, "to": [to]})
-        sent = box.send(Message(to, f"{number}.{message}"))
-        tell("ok", value={"id": sent["message_id"]})
-    recorder.close()
-
-
-def writers(folder: Path, arguments: argparse.Namespace) -> Found:
-    """Processes that write at once, while the orchestrator delivers: none lost, none doubled, each archived once.
-
-    This is counted here, and then the kit's checks judge the history, in Python and by Spark.
-    """
-    total = arguments.writers * arguments.messages
-    parts = [folder.parent / f"{folder.name}-{number}.jsonl" for number in range(arguments.writers)]
-    for number in range(arguments.writers):
-        Mailbox(folder, f"agent-{number}")
-    began = time.monotonic()
-    with orchestrator(folder), crew.crew() as team:
-        for number in range(arguments.writers):
-            team.start(_write, str(folder), number, arguments.writers, arguments.messages, str(parts[number]))
-        watch = crew.Watch("archived", total)
-        with contextlib.closing(sqlite3.connect(folder / tree.LEDGER, timeout=30)) as ledger:
-            while (done := _archived(ledger)) < total:
-                team.check()
-                watch.see(done)
-                time.sleep(0.5)
-        watch.close()
-        team.join()
-        seconds = time.monotonic() - began
-    broken = _counted(folder, arguments.writers, arguments.messages)
-    with contextlib.ExitStack() as stack:
-        for part in (*parts, history := folder.with_suffix(".jsonl")):
-            stack.callback(part.unlink, missing_ok=True)
-        _record(folder, parts, history)
-        broken += _audited(history, arguments.engine)
-    print(
-        f"{arguments.writers} writers x {arguments.messages} messages in {seconds:.0f} s: "
-        f"{total / seconds:.0f} a second"
-    )
-    print("  none lost, none doubled, each archived once; the audit says valid" if not broken else "")
-    return {"seconds": seconds, "messages_per_s": total / seconds}, broken
-
-
-def _archived(ledger: sqlite3.Connection) -> int:
-    return int(ledger.execute("SELECT count(*) FROM messages WHERE status = 'archived'").fetchone()[0])
-
-
-def _counted(folder: Path, writers_: int, messages: int) -> list[str]:
-    sent = {f"{number}.{message}" for number in range(writers_) for message in range(messages)}
-    copies = Counter(msgfile.parse_copy(path.read_bytes())[2].body for path in folder.glob("agents/*/inbox/*.msg"))
-    kept = Counter(path.name for path in folder.glob("archive/*/*/*"))
-    left = list(folder.glob("agents/*/outbox/*.msg")) + list((folder / tree.TMP).iterdir())
-    return [
-        says
-        for says, is_so in (
-            (f"lost: {len(sent - copies.keys())}", not sent <= copies.keys()),
-            (f"doubled: {sum(copies.values()) - len(copies)}", max(copies.values(), default=0) > 1),
-            (f"in the archive: {sum(kept.values())} of {len(sent)}", sum(kept.values()) != len(sent)),
-            (f"left behind: {len(left)}", bool(left)),
-        )
-        if is_so
-    ]
-
-
-def _record(folder: Path, parts: list[Path], history: Path) -> None:
-    """One history of all sends, and of the final content of ledger and inboxes."""
-    with contextlib.closing(sqlite3.connect(folder / tree.LEDGER)) as ledger:
-        rows = ledger.execute("SELECT agent_name, message_id, id FROM messages WHERE direction = 'outbox'").fetchall()
-    messages = [{"lane": f"outbox {agent}", "id": id_, "seq": seq} for agent, id_, seq in rows]
-    for path in folder.glob("agents/*/inbox/*.msg"):
-        _, id_, _ = msgfile.parse_copy(path.read_bytes())
-        messages.append({"lane": f"inbox {path.parts[-3]}", "id": id_, "seq": None})
-    last = history.with_suffix(".last")
-    with contextlib.closing(Recorder(last, run=_RUN, system="relay")) as recorder:
-        tell = partial(recorder.record, process=len(parts), op="dump", agent="auditor")
-        tell("invoke", value={})
-        tell("ok", value={"messages": messages})
-    write(merged([*map(_sends, parts), read(last)]), history)
-    last.unlink()
-
-
-def _sends(part: Path) -> Iterator[Event]:
-    """The sends of one agent. A message's id is a part of the sent value, and known once it was sent."""
-    invoked: Event | None = None
-    for event in read(part):
-        if event.type == "invoke":
-            invoked = event
-            continue
-        if invoked is not None:
-            yield msgspec.structs.replace(invoked, value={**invoked.value, **event.value})
-            invoked = None
-        yield event
-
-
-def _audited(history: Path, engine: str) -> list[str]:
-    """The objections of the checks, in Python and by Spark."""
-    began = time.monotonic()
-    command = [sys.executable, "-m", "busproof", "audit", str(history), "--engine", engine]
-    audit = subprocess.run(command, capture_output=True, text=True, check=False)
-    print(f"  a history of {history.stat().st_size >> 20} MB, audited in {time.monotonic() - began:.0f} s:")
-    print("".join(f"    {line}\n" for line in audit.stdout.splitlines()), end="")
-    return [] if audit.returncode == 0 else [f"the audit ended with {audit.returncode}: {audit.stderr[-300:]}"]
-
-
 def _old_file(path: Path, to: str) -> None:
     path.write_bytes(f"TO: {to}\n\nhello".encode())
     then_ns = time.time_ns() - _OLD_NS
@@ -301,15 +137,11 @@ def _parser() -> argparse.ArgumentParser:
     for run, says, numbers in (
         (latency, "from file to file", {"messages": 200}),
         (scan, "many agents with new files", {"agents": 1000, "files": 10}),
-        (idle, "a pass that finds nothing", {"archived": 100_000, "agents": 100}),
-        (writers, "many processes that write at once", {"writers": 50, "messages": 1000}),
     ):
         command = commands.add_parser(run.__name__, help=says)
         command.set_defaults(run=run)
         for name, default in numbers.items():
             command.add_argument(f"--{name}", type=int, default=default)
-        if run is writers:
-            command.add_argument("--engine", default="both", help="of the audit; Spark is a package of its own")
     return parser
 
 

@@ -84,8 +84,9 @@ def _measured(name: str, spark: SparkSession | None = None) -> Iterator[list[flo
 
 
 def _cpu_s(spark: SparkSession | None) -> float:
-    """The CPU seconds of this process, and of the JVM, which is another."""
-    own = time.process_time()
+    """The CPU seconds of this process, of those that it has seen end, and of the JVM, which runs on."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    own = time.process_time() + ended.ru_utime + ended.ru_stime
     if spark is None:
         return own
     pid = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]

@@ -24,8 +24,6 @@ from busspark.states import state_of
 from busspark.validate import validate
 
 EXIT_CODES = {"valid": 0, "invalid": 1, "unknown": 2}
-# Below this Python ends before Spark has begun: spark_checks/README.md has the measurements.
-EVENTS_FOR_SPARK = 10_000_000
 Judged = dict[Run, list[Verdict]]
 
 
@@ -151,12 +149,11 @@ def _audit(args: argparse.Namespace, streams: str | list[str]) -> int:
 
 
 def _fit_engine(args: argparse.Namespace, streams: str | list[str]) -> str:
+    """Spark where a URI, a master or a setting says so; else Python, the cheaper one on one machine at any size."""
     if args.master or args.conf or isinstance(streams, list):
         return "spark"
-    events = _events(streams)
-    engine = "spark" if events >= EVENTS_FOR_SPARK else "python"
-    _say(f"{engine}: {events:,} events (Spark from {EVENTS_FOR_SPARK:,} on, or with --engine spark)")
-    return engine
+    _say(f"python: {_events(streams):,} events (Spark with --engine spark, or for a URI or --master)")
+    return "python"
 
 
 def _events(streams: str) -> int:

@@ -27,17 +27,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from busproof.contract.history import Broken, Event, HistoryError, merged, ranges, scan, scan_range
+from busproof.contract.history import Broken, Event, HistoryError, ranges, scan, scan_range
 from busproof.oracle.checks.extract import extract_into
 from busproof.oracle.checks.extract.ranges import Damaged, Range, Seams, facts, take
 from busproof.oracle.checks.facts import FACTS, STREAM, About, Fact
 from busproof.oracle.checks.integrity import Integrity, apart
 from busproof.systems import SYSTEMS
+from busspark.hosts import compared, side_by_side
 
 ROWS_HELD = 5_000  # of one stream as objects, few enough for a core's cache
 TABLES_HELD = 10  # of those as columns, before they go to disk together
 BYTES_OF_A_JOB = 32_000_000  # another process costs a second to start
-FORMAT = 7  # streams of another lack something, and are made anew
+FORMAT = 8  # streams of another lack something, and are made anew
 STATES = ("stored", "positions", "exported", "exports")  # a later dump or look at the export replaces them
 Run = tuple[str, str]  # system, run
 _TYPES = {int: pa.int64(), str: pa.string(), bool: pa.bool_()}
@@ -234,13 +235,15 @@ class Streams:
         self._run, self._counts, self._of_state = run, Counter(), defaultdict(list)
         watched = [Integrity() for _ in parts]
         lines = [integrity.watch(scan(part)) for integrity, part in zip(watched, parts, strict=True)]
-        events = lines[0] if len(parts) == 1 else merged(lines)
-        about = extract_into(self, events, SYSTEMS[self._folder.name].facts)
-        counts = json.dumps(self.end_run())
-        damage = next((integrity.damage for integrity in watched if integrity.damage), "")
-        damage = damage or apart(dict(zip(map(str, parts), watched, strict=True)))
-        source = json.dumps([str(part.absolute()) for part in parts])
-        return msgspec.structs.replace(about, damage=damage, source=source, counts=counts, format=FORMAT)
+        clocks = compared(parts)
+        about = extract_into(self, side_by_side(lines, clocks), SYSTEMS[self._folder.name].facts)
+        about.counts, about.format = json.dumps(self.end_run()), FORMAT
+        about.source = json.dumps([str(part.absolute()) for part in parts])
+        about.damage = next((integrity.damage for integrity in watched if integrity.damage), "")
+        about.damage = about.damage or apart(dict(zip(map(str, parts), watched, strict=True)))
+        if clocks is not None:
+            about.damage, about.clocks = about.damage or clocks.disagree, str(clocks)
+        return about
 
     def end_run(self) -> dict[str, int]:
         """All facts of a run, or of a range of it, are there; returns their number by stream."""

@@ -69,12 +69,11 @@ def spark_session(*, master: str = "", conf: Mapping[str, str] | None = None, is
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.caseSensitive": "true",
-        # One place for everything that Spark writes, so that nothing is left in the user's folder.
+        # One place for everything that Spark writes here, so that nothing is left in the user's folder.
         "spark.sql.warehouse.dir": f"{scratch}/warehouse",
-        "spark.local.dir": scratch,
         "spark.sql.ansi.enabled": "false",
         **(_SHORT if is_short else {}),
-        **({} if master else _THIS_MACHINE),
+        **({} if master else {**_THIS_MACHINE, "spark.local.dir": scratch}),
         **(conf or {}),
     }
     builder: SparkSession.Builder = SparkSession.builder.master(master or "local[*]").appName("busproof")
@@ -123,14 +122,33 @@ def told_in_a_sentence() -> Iterator[None]:
     try:
         yield
     except (Py4JError, PySparkException, OSError) as error:
-        first = next(iter(str(error).splitlines()), type(error).__name__)
-        if "zStandard" in str(error):
-            raise EngineError("Spark cannot unpack .zst here: pack the files as .gz, or --engine python") from error
-        if "OutOfMemoryError" in str(error):
-            raise EngineError("Spark ran out of memory; --engine python may have enough") from error
+        lines = str(error).splitlines() or [type(error).__name__]
+        advice = next((advice for sign, advice in _ADVICE.items() if sign in str(error)), "")
+        # The last cause is the first: Spark wraps it in what it was doing, and in what came of it.
+        cause = next((line for line in reversed(lines) if line.startswith("Caused by: ")), lines[0])
+        cause = cause.removeprefix("Caused by: ").strip()
+        if advice:
+            raise EngineError(f"{advice} ({cause})") from error
         if isinstance(error, PySparkException | Py4JJavaError):
-            raise EngineError(f"Spark could not judge this history: {first}") from error
-        raise EngineError(f"the JVM of Spark ended, perhaps for want of memory: {first}") from error
+            raise EngineError(f"Spark could not judge this history: {cause}") from error
+        raise EngineError(f"the JVM of Spark ended, perhaps for want of memory: {cause}") from error
+
+
+# A word of Spark's error → the cause, and what to do.
+_ADVICE = {
+    "zStandard": "Spark cannot unpack .zst here: pack the files as .gz, or --engine python",
+    "OutOfMemoryError": "Spark ran out of memory; give it more by --conf spark.driver.memory=8g, or --engine python",
+    "PATH_NOT_FOUND": "there is no such file where Spark looked for it",
+    "java.io.FileNotFoundException": "a worker does not see a file of this machine: put the files where every "
+    "worker reads them, such as S3, HDFS or a shared mount, or leave --master out",
+    "No FileSystem for scheme": "Spark lacks the package of this file system, such as --conf "
+    "spark.jars.packages=org.apache.hadoop:hadoop-aws:VERSION for s3a",
+    "org.apache.hadoop.fs.s3a.S3AFileSystem not found": "Spark lacks the package of S3: --conf "
+    "spark.jars.packages=org.apache.hadoop:hadoop-aws:VERSION",
+    "ModuleNotFoundError": "the Python of a worker lacks a package: install busproof[spark] where the executors run",
+    "PYTHON_VERSION_MISMATCH": "the workers run another Python than this machine; --conf spark.pyspark.python=PATH",
+    "All masters are unresponsive": "no master answers there, or it cannot reach this machine; look at --master",
+}
 
 
 def java_home(folder: Path) -> Path:

@@ -10,12 +10,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from busproof.contract.history import Event, merged, scan
+from busproof.contract.history import Event, scan
 from busproof.oddities.examine import Findings
 from busproof.oracle.checks import Verdict, Witness
 from busproof.oracle.checks.facts import About
 from busproof.words import one_line, say
 from busspark.compact import Run, runs_of
+from busspark.hosts import compared, side_by_side
 
 SHOWN = 3  # witnesses of a check
 RUNS_SHOWN = 20
@@ -89,9 +90,8 @@ def _events(about: About, wanted: set[int]) -> dict[int, Event]:
     if not parts or not all(part.exists() for part in parts):
         return {}
     streams = [(line for line in scan(part) if isinstance(line, Event)) for part in parts]
-    events = streams[0] if len(streams) == 1 else merged(streams)
     by_index: dict[int, Event] = {}
-    for event in events:
+    for event in side_by_side(streams, compared(parts)):
         if event.index in wanted:
             by_index[event.index] = event
             if len(by_index) == len(wanted):

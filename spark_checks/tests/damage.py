@@ -224,6 +224,34 @@ def _other_client_id(events: Events) -> None:
     next(message for message in sent if message["client_message_id"])["client_message_id"] = "another"
 
 
+def _turned_batch(events: Events) -> None:
+    """Two neighbours of a batch have each other's seq, wherever they are shown."""
+    batch = next(e for e in _answers(events, "publish_many", "ids") if len(e["value"]["ids"]) > 1)
+    ids, seqs = batch["value"]["ids"], batch["value"]["seqs"]
+    seq_of = dict(zip(ids[:2], seqs[1::-1], strict=True))
+    seqs[:2] = seqs[1::-1]
+    for row in (row for event in _answers(events, "poll", "messages") for row in event["value"]["messages"]):
+        row["seq"] = seq_of.get(row["id"], row["seq"])
+    for poll in _answers(events, "poll", "messages"):
+        poll["value"]["messages"].sort(key=lambda row: row["seq"])
+    for row in _rows(events, "messages"):
+        row["value"]["seq"] = seq_of.get(row["value"]["id"], row["value"]["seq"])
+
+
+def _called_new(events: Events) -> None:
+    """A message that is sent again, by another process of its sender, is answered as a new one."""
+    sent = [sending for event in _answers(events, "sync", "sent") for sending in event["value"]["sent"]]
+    next(sending for sending in sent if sending["duplicate"])["duplicate"] = False
+
+
+def _resolved_as_another(events: Events) -> None:
+    """A name is answered with the id of another topic."""
+    first = _answers(events, "topic_create")[0]["value"]
+    other = next(e for e in _answers(events, "topic_create") if e["value"]["name"] != first["name"])
+    join = next(e for e in _answers(events, "topic_join") if e["value"]["name"] == first["name"])
+    join["value"]["topic_id"] = other["value"]["topic_id"]
+
+
 def _phantoms(events: Events) -> None:
     """One send without an id is never answered, and two messages of nobody stand in the final state."""
     sends = [
@@ -246,6 +274,9 @@ ALTERED: dict[str, tuple[str, Callable[[Events], None], str]] = {
     "an ack is answered with what is asked for later": ("worker", _far_ahead, "cursor_ahead"),
     "a sender is told of another sender": ("topics", _of_another_sender, "altered"),
     "a sender is told another client_message_id": ("topics", _other_client_id, "altered"),
+    "a batch is stored in another order": ("worker", _turned_batch, "batch_turned"),
+    "a retry is answered as a new message": ("topics", _called_new, "called_new"),
+    "a name is answered with another topic": ("topics", _resolved_as_another, "differs"),
     "one unanswered send and two phantoms": ("comms", _phantoms, "phantom"),
 }
 

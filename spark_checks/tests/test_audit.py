@@ -189,7 +189,7 @@ def test_without_java_the_verdict_is_unknown_and_one_sentence_says_why(history: 
 
 def test_a_jvm_that_is_out_of_memory_is_told_in_a_sentence(spark: SparkSession) -> None:
     """A real OutOfMemoryError, of an array that no heap has room for."""
-    with pytest.raises(EngineError, match="ran out of memory"), told_in_a_sentence():
+    with pytest.raises(EngineError, match="Spark ran out of memory; give it more"), told_in_a_sentence():
         spark._jvm.java.nio.ByteBuffer.allocate(2**31 - 1)  # type: ignore[union-attr]
 
 

@@ -66,7 +66,7 @@ class PowerCuts(Act[Own]):
             "--resume",
             dest="resumes",
             action="store_true",
-            help="power cuts go on where a run with this --out and --seed was stopped",
+            help="go on where the run with this --out was stopped: acts that ended are not played again",
         )
         parser.add_argument(
             "--durability",
@@ -140,8 +140,8 @@ class PowerCuts(Act[Own]):
 
     def _cut_a_server(self, scene: Scene, own: Own) -> None:
         """It is the server that syncs: neither levels nor options of a store matter."""
-        if scene.shared.at or own.durability or own.options or own.resumes:
-            raise RunFailed("--at, --durability, --option and --resume are not known for the power of a server")
+        if scene.shared.at or own.durability or own.options:
+            raise RunFailed("--at, --durability and --option are not known for the power of a server")
         shared, findings = scene.shared, scene.findings
         power = ServerPower(
             scene.fleet, shared.out, images=own.power, seed=shared.seed, limit=scene.time, tell=findings.point

@@ -209,7 +209,10 @@ class WatchedChild(Child):
             if not self._listener.is_idle:
                 return None
             for task in _tasks(self.pid):
-                if (task / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0] != "S":
+                state = (task / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0]
+                if state == "Z":  # it has ended, and nobody asked for its status
+                    continue
+                if state != "S":
                     return None
                 number, first, *_ = (task / "syscall").read_text("ascii").split()
                 calls.add(int(number))

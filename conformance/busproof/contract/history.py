@@ -53,6 +53,7 @@ class Event(msgspec.Struct, kw_only=True, gc=False):
     type: EventType
     op: str | None = None  # protocol method
     agent: str | None = None  # agent_id
+    host: str | None = None  # of a header: where all of its file was recorded
     key: str | None = None  # the subject of the call: a message id, a task_id, a worker, a blob ref
     seq: int | None = None  # publish: the seq given; ack: the seq acknowledged
     token: int | None = None  # fencing token granted or shown
@@ -60,7 +61,7 @@ class Event(msgspec.Struct, kw_only=True, gc=False):
     lease_until_ms: int | None = None
     bus_ms: int | None = None  # the session's clock as last set by the kit; null: wall clock
     wall_ms: int  # kit's wall clock
-    mono_ns: int  # kit's monotonic clock, comparable between processes of one machine
+    mono_ns: int  # kit's monotonic clock, comparable between processes of one host
     code: str | None = None  # error code
     value: Any = None  # params of an invoke, reply of an ok, error of a fail or info
 
@@ -297,7 +298,7 @@ _decode = msgspec.json.Decoder(Event).decode
 def _odd(line: bytes) -> Event:
     """Half surrogates and NaN, which bad-input scripts send, are text and a number to json and not to msgspec."""
     event = msgspec.convert(json.loads(line.decode(errors="surrogateescape")), Event)
-    for name in ("run", "op", "agent", "key", "code"):
+    for name in ("run", "op", "agent", "host", "key", "code"):
         if isinstance(column := getattr(event, name), str) and not is_text(column):
             setattr(event, name, json.dumps(column))  # as in facts
     return event
@@ -321,7 +322,7 @@ def write(events: Iterable[Event], into: Path) -> int:
 def merged(parts: Iterable[Iterator[Event]]) -> Iterator[Event]:
     """One history of several that were recorded side by side: a header, their events in order, and a footer if whole.
 
-    The clocks are of one machine, so the order of mono_ns is the order in which the kit saw things happen. Each part is
+    The clocks are of one host, so the order of mono_ns is the order in which the kit saw things happen. Each part is
     in that order already, so a heap of one event a part is all that is held.
     """
     streams, headers, footers = list(parts), list[Event](), list[Event]()

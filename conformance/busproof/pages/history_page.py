@@ -22,8 +22,9 @@ _MEANS = {
     "op": "the method: every event of a call, and every row of a state, names it",
     "agent": "the agent that calls",
     "wall_ms": "the time of day, in ms since 1970",
-    "mono_ns": "a clock that never goes back, in ns. Files of one run are merged by it, so it is of one machine",
+    "mono_ns": "a clock that never goes back, in ns. Files of one run and one host are merged by it",
     "value": "of an invoke its parameters, of an ok the answer, of a fail or info the error",
+    "host": "of the header: the name of the host whose clock `mono_ns` is, in a run of several hosts",
     "key": "of a state: the list that the row is of. Else the message, task or worker that the call is about",
     "code": "of a fail or info: the bus's code of the error",
     "bus_ms": "the time that the bus was told, if its clock was set; left out if the bus goes by the time of day",
@@ -36,7 +37,7 @@ This page is for a person who wants to hand a log of their own bus to `busproof 
 of a bus asked for and what they were answered, in the order in which that happened. The bus writes nothing into it.
 
 A history is a file of JSON Lines, `.jsonl`, which may be packed (`.jsonl.gz`, `.jsonl.zst`). A run may be several
-files that were recorded side by side on one machine; a process calls in one of the files only.
+files that were recorded side by side; a process calls in one of the files only.
 
     busproof init worker logger-python .       writes a logger to copy; also logger-node and logger-perl
     busproof audit --validate history.jsonl    names each line that is not as this page says, and what it lacks
@@ -84,11 +85,26 @@ number of rows of each list, and right after it a line of type `state` for each 
 list and whose `value` is the row. The lists and their columns are the tables of [the wire](protocol.md) of the
 system. Without a final state, the audit judges what readers were shown.
 
+## Several hosts
+
+The lines of each host stand in files of their own, whose headers name the `host`. Files without one are of one host.
+Clocks of two hosts are never compared: one may have been booted hours before the other. A message is shown after its
+sending began, so messages that go both ways, directly or by way of a third host, tell how the clocks stand, within the
+shortest time that a message took each way, and 100 µs more for each second of the run, since clocks drift. The audit
+tells what it has found:
+
+    clocks ahead of that of a: b 10,800.000050 s ± 0.000140 s (calls that are nearer count as overlapping)
+
+Of two calls that overlap, any order is right; so what nobody can order is never a fault of the bus. The time of day by
+which a lease ends is known no better than the hosts agree on it. If no messages went both ways, or if no position of
+the clocks explains the messages (a clock jumped), the verdict is UNKNOWN.
+
 ## What the audit makes of a bad file
 
 A line that is missing, doubled, cut or out of order, rows that a state counts and that do not come, a second header,
-a packed file that ends too early, and a message that was shown before its sending began (clocks of two machines) are
-faults of the file: the verdict is UNKNOWN, with the line. None of those is told as a fault of the bus.
+a packed file that ends too early, and a message that was shown before its sending began (files of several hosts that
+do not say so) are faults of the file: the verdict is UNKNOWN, with the line. None of those is told as a fault of the
+bus.
 
 ## Loggers
 

@@ -9,6 +9,7 @@ documents of the bus count more. `check` judges the file.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import sys
@@ -330,9 +331,15 @@ class Probes:
             may = [self.ask(agent, "renew", name="a name", **claim)["granted"] for agent in (ann, bob)]
             yield Told("renew", int(may == [True, False]), 1, f"renewed by the holder {may[0]}, by another {may[1]}")
         self.ask(ann, "release", name="a name", **({"token": first["token"]} if "token" in first else {}))
-        second = self.ask(bob, "claim", name="a name", **claim)
+        second = self.ask(ann, "claim", name="a name", **claim)
         if "token" in first and "token" in second:
-            yield Told("fencing", int(second["token"] > first["token"]), 1, "the token of the next grant is higher")
+            with contextlib.suppress(Refused):
+                self.ask(ann, "release", name="a name", token=first["token"])
+            is_free = self.ask(bob, "claim", name="a name", **claim)["granted"]
+            rises = second["token"] > first["token"]
+            does = "releases" if is_free else "does not release"
+            evidence = f"the next token is {'' if rises else 'not '}higher, and the one before it {does} the name"
+            yield Told("fencing", int(rises and not is_free), 1, evidence)
 
     def jobs(self) -> Iterator[Told]:
         """Control: before the time nobody gets it."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from plant import fault, patch
+from plant import fault, in_two_steps, patch, wrap
 
 from refbus.comms import bus
 from refbus.comms.bus import CommsBus
@@ -87,11 +87,12 @@ def every_event_was_in_1970():
 def every_line_says_sent():
     """Every line of the trail tells the same event."""
 
-    class Faulty(Audit):
-        def record(self, tx: Any, event: str, agent_id: Any, message_id: Any, **details: Any) -> None:
-            super().record(tx, "sent", agent_id, message_id, **details)
-
-    patch(bus, Audit=Faulty)
+    wrap(
+        Audit,
+        record=lambda whole, self, tx, event, agent_id, message_id, **details: whole(
+            self, tx, "sent", agent_id, message_id, **details
+        ),
+    )
 
 
 @fault("comms.export.06", "comms.export.09")
@@ -151,22 +152,7 @@ def only_objects_are_others_lines():
 @fault("comms.log.71", control="log.envelope", chaos={"points": True, "only": "send_message"})
 def records_afterwards():
     """A message is stored, and its audit record in a transaction of its own."""
-    _late: list[Any] = []
-    _now = Audit.record
-    patch(Audit, record=lambda self, tx, *args, **how: _late.append((self, args, how)))
-
-    class RecordsAfterwards(CommsBus):
-        """Two commits."""
-
-        def send_message(self, *args: Any, **how: Any) -> Any:
-            reply = super().send_message(*args, **how)
-            with self.store.transaction() as tx:
-                while _late:
-                    noun, positional, named = _late.pop(0)
-                    _now(noun, tx, *positional, **named)
-            return reply
-
-    return RecordsAfterwards
+    return in_two_steps(CommsBus, "send_message", Audit, "record")
 
 
 @fault("comms.export.11", chaos={"holds": True, "twice": 24, "only": "export_audit_trail"})

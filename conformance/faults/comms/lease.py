@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from plant import fault, patch, reword, rewrite
+from plant import fault, in_two_steps, patch, reword, rewrite
 from waits import timed_before_the_lock
 
 from refbus.comms import bus, lease
@@ -152,30 +152,10 @@ class CompletingClaims(CommsBus):
 @fault("comms.log.71", chaos={"points": True, "only": "claim_message"})
 def deadline_afterwards():
     """A claim is stored, and its deadline in a transaction of its own."""
-    _late: list[Any] = []
-    _now = Leases.store_delivery
-
-    def store_later(self: Leases, tx: Any, *args: Any) -> None:
-        """A claim's; a completion is as it should be."""
-        if args[2].status == "processing":
-            _late.append((self, args))
-        else:
-            _now(self, tx, *args)
-
-    patch(Leases, store_delivery=store_later)
-
-    class DeadlineAfterwards(CommsBus):
-        """Two commits."""
-
-        def claim_message(self, *args: Any, **how: Any) -> Any:
-            reply = super().claim_message(*args, **how)
-            with self.store.transaction() as tx:
-                while _late:
-                    noun, positional = _late.pop(0)
-                    _now(noun, tx, *positional)
-            return reply
-
-    return DeadlineAfterwards
+    # A claim's; a completion is as it should be.
+    return in_two_steps(
+        CommsBus, "claim_message", Leases, "store_delivery", lambda *args: args[2].status == "processing"
+    )
 
 
 @fault("comms.lease.04", control="log.envelope", item="corpus")

@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from plant import fault, patch
+from plant import fault, patch, wrap
 
 from refbus.comms import bus
 from refbus.comms.bus import CommsBus
@@ -18,11 +18,7 @@ CONTROL = "limit.bucket"
 def a_bucket_a_process():
     """Each process of an agent has a bucket of its own."""
 
-    class Faulty(RateLimit):
-        def pay(self, tx: Any, agent_id: str) -> None:
-            super().pay(tx, f"{agent_id} in {os.getpid()}")
-
-    patch(bus, RateLimit=Faulty)
+    wrap(RateLimit, pay=lambda whole, self, tx, agent_id: whole(self, tx, f"{agent_id} in {os.getpid()}"))
 
 
 @fault("comms.limit.07", item="corpus:the_bucket")
@@ -90,11 +86,7 @@ class OneASecond(CommsBus):
 def one_bucket_for_all():
     """All agents share one bucket."""
 
-    class Faulty(RateLimit):
-        def pay(self, tx: Any, agent_id: str) -> None:
-            super().pay(tx, "everybody")
-
-    patch(bus, RateLimit=Faulty)
+    wrap(RateLimit, pay=lambda whole, self, tx, agent_id: whole(self, tx, "everybody"))
 
 
 @fault("comms.limit.10")

@@ -7,7 +7,7 @@ import os
 import sqlite3
 import uuid
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ from sqlite3 import Cursor
 from types import SimpleNamespace
 from typing import Any
 
-from plant import fault, patch, reword
+from plant import fault, in_two_steps, patch, reword, wrap
 
 from refbus.comms import bus, envelope, lease, log, route, store
 from refbus.comms.bus import CommsBus
@@ -32,6 +32,11 @@ from refbus.kernel.rules import retry
 from refbus.kernel.sight import Identity, Sight, identity
 
 CONTROL = "log.envelope"
+
+
+def stored_as(change: Callable[[Any], Any]) -> None:
+    """A message is stored with another envelope than was sent."""
+    wrap(Log, insert=lambda whole, self, tx, sent, expires_at: whole(self, tx, change(sent), expires_at))
 
 
 @fault("comms.log.88")
@@ -221,11 +226,7 @@ def changes_what_it_refuses():
 def channel_is_changed():
     """There is one channel for all."""
 
-    class Faulty(Log):
-        def insert(self, tx: Any, envelope: Any, expires_at: Any) -> None:
-            super().insert(tx, envelope._replace(channel="general"), expires_at)
-
-    patch(bus, Log=Faulty)
+    stored_as(lambda sent: sent._replace(channel="general"))
 
 
 @fault("comms.log.18")
@@ -278,11 +279,7 @@ class ClosedSchemas(CommsBus):
 def correlation_id_is_changed():
     """The correlation id is forgotten."""
 
-    class Faulty(Log):
-        def insert(self, tx: Any, envelope: Any, expires_at: Any) -> None:
-            super().insert(tx, envelope._replace(correlation_id=None), expires_at)
-
-    patch(bus, Log=Faulty)
+    stored_as(lambda sent: sent._replace(correlation_id=None))
 
 
 @fault("comms.log.52")
@@ -356,11 +353,7 @@ class FirstErrorOnly(CommsBus):
 def from_agent_is_changed():
     """The bus is the sender of everything."""
 
-    class Faulty(Log):
-        def insert(self, tx: Any, envelope: Any, expires_at: Any) -> None:
-            super().insert(tx, envelope._replace(from_agent="bus"), expires_at)
-
-    patch(bus, Log=Faulty)
+    stored_as(lambda sent: sent._replace(from_agent="bus"))
 
 
 @fault("comms.log.36")
@@ -566,24 +559,14 @@ def own_rows_only():
 def payload_is_changed():
     """The payload is wrapped once more."""
 
-    class Faulty(Log):
-        def insert(self, tx: Any, envelope: Any, expires_at: Any) -> None:
-            super().insert(
-                tx, envelope._replace(payload=json.dumps({"payload": json.loads(envelope.payload)})), expires_at
-            )
-
-    patch(bus, Log=Faulty)
+    stored_as(lambda sent: sent._replace(payload=json.dumps({"payload": json.loads(sent.payload)})))
 
 
 @fault("comms.log.11", "comms.route.08", control="log.unique_ids")
 def priority_is_changed():
     """Priority 1 is the highest."""
 
-    class Faulty(Log):
-        def insert(self, tx: Any, envelope: Any, expires_at: Any) -> None:
-            super().insert(tx, envelope._replace(priority=11 - envelope.priority), expires_at)
-
-    patch(bus, Log=Faulty)
+    stored_as(lambda sent: sent._replace(priority=11 - sent.priority))
 
 
 @fault("comms.log.29")
@@ -654,35 +637,16 @@ class SendsLater(CommsBus):
 @fault("comms.log.71", chaos={"points": True, "only": "send_message, once"})
 def sends_once_in_two_steps():
     """Senders give no id; a message is stored, and its recipient's counter moves in a transaction of its own."""
-    _late: list[Any] = []
-    _now = Presence.count
-    patch(Presence, count=lambda self, tx, *args, **how: _late.append((self, args, how)))
-
-    class SendsOnce(CommsBus):
-        """Two commits."""
-
-        FEATURES = tuple(name for name in CommsBus.FEATURES if name != "idempotent_send")
-
-        def send_message(self, *args: Any, **how: Any) -> Any:
-            reply = super().send_message(*args, **how)
-            with self.store.transaction() as tx:
-                while _late:
-                    noun, positional, named = _late.pop(0)
-                    _now(noun, tx, *positional, **named)
-            return reply
-
-    return SendsOnce
+    made = in_two_steps(CommsBus, "send_message", Presence, "count")
+    made.FEATURES = tuple(name for name in CommsBus.FEATURES if name != "idempotent_send")
+    return made
 
 
 @fault("comms.log.03", control="log.defaults")
 def short_ids():
     """Ids are eight digits."""
 
-    class Faulty(Log):
-        def insert(self, tx: Any, envelope: Any, expires_at: Any) -> None:
-            super().insert(tx, envelope._replace(id=envelope.id[:8]), expires_at)
-
-    patch(bus, Log=Faulty)
+    stored_as(lambda sent: sent._replace(id=sent.id[:8]))
 
 
 @fault("comms.log.51", control="log.defaults")
@@ -797,33 +761,21 @@ def the_removed_are_forgotten():
 def timestamp_is_changed():
     """Messages have no time."""
 
-    class Faulty(Log):
-        def insert(self, tx: Any, envelope: Any, expires_at: Any) -> None:
-            super().insert(tx, envelope._replace(timestamp="1970-01-01T00:00:00.000000Z"), expires_at)
-
-    patch(bus, Log=Faulty)
+    stored_as(lambda sent: sent._replace(timestamp="1970-01-01T00:00:00.000000Z"))
 
 
 @fault("comms.log.09", "comms.route.05", control="log.defaults")
 def to_agent_is_changed():
     """Every message is a broadcast."""
 
-    class Faulty(Log):
-        def insert(self, tx: Any, envelope: Any, expires_at: Any) -> None:
-            super().insert(tx, envelope._replace(to_agent=None), expires_at)
-
-    patch(bus, Log=Faulty)
+    stored_as(lambda sent: sent._replace(to_agent=None))
 
 
 @fault("comms.log.04", control="log.defaults")
 def type_is_changed():
     """A type is stored in capitals."""
 
-    class Faulty(Log):
-        def insert(self, tx: Any, envelope: Any, expires_at: Any) -> None:
-            super().insert(tx, envelope._replace(type=envelope.type.upper()), expires_at)
-
-    patch(bus, Log=Faulty)
+    stored_as(lambda sent: sent._replace(type=sent.type.upper()))
 
 
 @fault("comms.log.42", item="corpus:answers_live_as_long")
@@ -866,32 +818,13 @@ class ValidatesNoVersion(CommsBus):
 def version_is_changed():
     """Messages are of version 1."""
 
-    class Faulty(Log):
-        def insert(self, tx: Any, envelope: Any, expires_at: Any) -> None:
-            super().insert(tx, envelope._replace(version="1"), expires_at)
-
-    patch(bus, Log=Faulty)
+    stored_as(lambda sent: sent._replace(version="1"))
 
 
 @fault("comms.log.71", chaos={"points": True, "only": "vote.cast"})
 def votes_afterwards():
     """A vote's message is stored, and the vote counted in a transaction of its own."""
-    _late: list[Any] = []
-    _now = Votes.heed
-    patch(Votes, heed=lambda self, tx, *args, **how: _late.append((self, args, how)))
-
-    class VotesAfterwards(CommsBus):
-        """Two commits."""
-
-        def send_message(self, *args: Any, **how: Any) -> Any:
-            reply = super().send_message(*args, **how)
-            with self.store.transaction() as tx:
-                while _late:
-                    noun, positional, named = _late.pop(0)
-                    _now(noun, tx, *positional, **named)
-            return reply
-
-    return VotesAfterwards
+    return in_two_steps(CommsBus, "send_message", Votes, "heed")
 
 
 @fault("comms.log.59", "comms.log.61", "comms.log.62")
@@ -931,11 +864,7 @@ class VotesNeverClose(CommsBus):
 def whole_seconds():
     """Timestamps have no microseconds."""
 
-    class Faulty(Log):
-        def insert(self, tx: Any, envelope: Any, expires_at: Any) -> None:
-            super().insert(tx, envelope._replace(timestamp=envelope.timestamp[:19] + "Z"), expires_at)
-
-    patch(bus, Log=Faulty)
+    stored_as(lambda sent: sent._replace(timestamp=sent.timestamp[:19] + "Z"))
 
 
 @fault("comms.log.92")

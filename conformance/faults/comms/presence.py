@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from plant import fault, patch
+from plant import fault, in_two_steps, patch, wrap
 
 from refbus.comms import bus, presence
 from refbus.comms.bus import CommsBus
@@ -17,22 +17,7 @@ CONTROL = "presence.heartbeat"
 @fault("comms.log.71", chaos={"points": True, "only": "send_message"})
 def counts_afterwards():
     """A message is stored, and its recipient's counter moves in a transaction of its own."""
-    _late: list[Any] = []
-    _now = Presence.count
-    patch(Presence, count=lambda self, tx, *args, **how: _late.append((self, args, how)))
-
-    class CountsAfterwards(CommsBus):
-        """Two commits."""
-
-        def send_message(self, *args: Any, **how: Any) -> Any:
-            reply = super().send_message(*args, **how)
-            with self.store.transaction() as tx:
-                while _late:
-                    noun, positional, named = _late.pop(0)
-                    _now(noun, tx, *positional, **named)
-            return reply
-
-    return CountsAfterwards
+    return in_two_steps(CommsBus, "send_message", Presence, "count")
 
 
 @fault("comms.log.95", chaos={"holds": True, "only": ("get_agent_health", "claim_message, abandoned")})
@@ -109,22 +94,24 @@ def nobody_is_degraded():
 def pending_is_not_counted():
     """messages_pending stays zero."""
 
-    class Faulty(Presence):
-        def count(self, tx: Any, agent_id: str, column: str, change: int) -> None:
-            super().count(tx, agent_id, column, 0 if column == "messages_pending" else change)
-
-    patch(bus, Presence=Faulty)
+    wrap(
+        Presence,
+        count=lambda whole, self, tx, agent_id, column, change: whole(
+            self, tx, agent_id, column, 0 if column == "messages_pending" else change
+        ),
+    )
 
 
 @fault("comms.presence.15", "comms.presence.09")
 def pending_never_falls():
     """messages_pending only rises: a completed message counts for ever."""
 
-    class Faulty(Presence):
-        def count(self, tx: Any, agent_id: str, column: str, change: int) -> None:
-            super().count(tx, agent_id, column, max(0, change) if column == "messages_pending" else change)
-
-    patch(bus, Presence=Faulty)
+    wrap(
+        Presence,
+        count=lambda whole, self, tx, agent_id, column, change: whole(
+            self, tx, agent_id, column, max(0, change) if column == "messages_pending" else change
+        ),
+    )
 
 
 @fault("comms.presence.06", item="corpus:counters_behind_the_back")

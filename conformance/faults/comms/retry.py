@@ -3,7 +3,7 @@
 import uuid
 from typing import Any
 
-from plant import fault, patch
+from plant import fault, in_two_steps, patch, wrap
 
 from refbus.comms import bus, retry
 from refbus.comms.bus import CommsBus
@@ -175,11 +175,7 @@ def expired_broadcasts_are_not_redriven():
 def expired_broadcasts_live_again():
     """A broadcast that has expired lives again for all when one agent gets it back."""
 
-    class Faulty(Log):
-        def remove_expired(self, tx: Any, only: str | None = None) -> int:
-            return 0 if only else super().remove_expired(tx)
-
-    patch(bus, Log=Faulty)
+    wrap(Log, remove_expired=lambda whole, self, tx, only=None: 0 if only else whole(self, tx))
 
 
 @fault("comms.retry.02", control="retry.send_with_retry")
@@ -317,11 +313,12 @@ def puts_back_afterwards():
 def redrive_forgets_the_envelope():
     """A redriven message has priority 5 and is nobody's answer."""
 
-    class Faulty(Retries):
-        def put_back(self, tx: Any, message: Any, agent_id: Any) -> None:
-            super().put_back(tx, {**message, "priority": 5, "correlation_id": None}, agent_id)
-
-    patch(bus, Retries=Faulty)
+    wrap(
+        Retries,
+        put_back=lambda whole, self, tx, message, agent_id: whole(
+            self, tx, {**message, "priority": 5, "correlation_id": None}, agent_id
+        ),
+    )
 
 
 @fault("comms.retry.15", item="corpus:nested_payloads")
@@ -370,11 +367,10 @@ def redrive_keeps_the_failures():
 def redriven_for_ever():
     """A redriven message never expires."""
 
-    class Faulty(Retries):
-        def put_back(self, tx: Any, message: Any, agent_id: Any) -> None:
-            super().put_back(tx, {**message, "expires_at": None}, agent_id)
-
-    patch(bus, Retries=Faulty)
+    wrap(
+        Retries,
+        put_back=lambda whole, self, tx, message, agent_id: whole(self, tx, {**message, "expires_at": None}, agent_id),
+    )
 
 
 @fault("comms.retry.18")
@@ -392,22 +388,7 @@ def redriven_to_everybody():
 @fault("comms.log.71", chaos={"points": True, "only": "redrive"})
 def redrives_in_two_steps():
     """A dead letter leaves its queue, and comes back in a transaction of its own. A kill between loses it."""
-    _late: list[Any] = []
-    _now = Retries.put_back
-    patch(Retries, put_back=lambda self, tx, *args, **how: _late.append((self, args, how)))
-
-    class RedrivesInTwoSteps(CommsBus):
-        """Two commits."""
-
-        def redrive(self, *args: Any, **how: Any) -> Any:
-            reply = super().redrive(*args, **how)
-            with self.store.transaction() as tx:
-                while _late:
-                    noun, positional, named = _late.pop(0)
-                    _now(noun, tx, *positional, **named)
-            return reply
-
-    return RedrivesInTwoSteps
+    return in_two_steps(CommsBus, "redrive", Retries, "put_back")
 
 
 @fault("comms.log.73", chaos={"disk_full": True, "only": "send_with_retry", "levels": (), "errors": ("EIO",)})

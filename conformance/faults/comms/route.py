@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from plant import fault, patch, reword
+from plant import fault, patch, reword, wrap
 
 from refbus.comms import bus, lease, request, route, store
 from refbus.comms.bus import CommsBus
@@ -22,11 +22,12 @@ CONTROL = "route.addressed"
 def a_broadcast_is_personal():
     """A broadcast names its reader as its addressee."""
 
-    class Faulty(Route):
-        def ready(self, agent_id: str, channels: list[str], limit: int) -> Any:
-            return [{**message, "to_agent": agent_id} for message in super().ready(agent_id, channels, limit)]
-
-    patch(bus, Route=Faulty)
+    wrap(
+        Route,
+        ready=lambda whole, self, agent_id, channels, limit: [
+            {**message, "to_agent": agent_id} for message in whole(self, agent_id, channels, limit)
+        ],
+    )
 
 
 @fault("comms.route.38", "comms.lease.19", "comms.lease.21")
@@ -242,11 +243,7 @@ def everybody_sees_all():
 def first_channel_only():
     """Only one of several channels is looked at."""
 
-    class Faulty(Route):
-        def ready(self, agent_id: str, channels: list[str], limit: int) -> list[dict[str, Any]]:
-            return super().ready(agent_id, channels[:1], limit)
-
-    patch(bus, Route=Faulty)
+    wrap(Route, ready=lambda whole, self, agent_id, channels, limit: whole(self, agent_id, channels[:1], limit))
 
 
 @fault("comms.route.01", "comms.route.03", "comms.route.39")

@@ -65,6 +65,18 @@ def tokens_stay():
     patch(lease, next_token=lambda latest: 1)
 
 
+@fault("mailbox.lease.06")
+def a_release_looks_at_no_token():
+    """With the token of an earlier grant, its holder releases the present one."""
+    rewrite(MailboxBus.release, "lease.may_keep(held, agent_id, token)", "lease.may_keep(held, agent_id, None)")
+
+
+@fault("mailbox.lease.06")
+def a_renewal_looks_at_no_token():
+    """With the token of an earlier grant, its holder renews the present one."""
+    rewrite(MailboxBus.renew, "lease.may_keep(held, agent_id, token)", "lease.may_keep(held, agent_id, None)")
+
+
 @fault("mailbox.lease.08")
 def anybody_may_renew():
     """A renewal by another agent is granted."""

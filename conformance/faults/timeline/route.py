@@ -1,16 +1,39 @@
 """Faults of timeline, route."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
-from plant import fault, patch
+from plant import fault, patch, wrap
 
 from refbus.timeline import filters, keys, token
 from refbus.timeline.bus import TimelineBus
 
 CONTROL = "retry.time_out"
+
+
+def ends_turned_round(word: str) -> None:
+    """The last two tokens of a kind of subject stand in each other's place."""
+
+    def turned(text: Any) -> Any:
+        if not isinstance(text, str) or f".{word}." not in text:
+            return text
+        *start, last, other = text.split(".")
+        return ".".join((*start, other, last))
+
+    wrap(keys, subject=lambda whole, key: turned(whole(key)), parse=lambda whole, text: whole(turned(text)))
+
+
+def replies_otherwise(kind: type, change: Callable[[Any, Any], Any]) -> None:
+    """Reply keys of this kind are changed, by the key that they answer."""
+
+    def changed(whole: Any, key: Any, nonce: str | None = None) -> Any:
+        reply = whole(key, nonce)
+        return change(reply, key) if isinstance(reply, kind) else reply
+
+    wrap(keys, reply_key=changed)
 
 
 @fault("timeline.route.10", item="corpus:keys_fork")
@@ -30,73 +53,31 @@ def anything_takes_a_nonce():
 @fault("timeline.route.05", item="corpus:keys_complete")
 def completes_end_in_the_agent():
     """A Complete's subject ends in harness and agent."""
-    subject, parse = keys.subject, keys.parse
-
-    def turned(text: str) -> str:
-        *start, last, other = text.split(".")
-        return ".".join((*start, other, last)) if ".complete." in text else text
-
-    patch(
-        keys,
-        subject=lambda key: turned(subject(key)),
-        parse=lambda text: parse(turned(text) if isinstance(text, str) and "." in text else text),
-    )
+    ends_turned_round("complete")
 
 
 @fault("timeline.route.11", item="corpus:program_03")
 def completes_go_to_the_runtime():
     """The Complete of an Invoke is addressed to its runtime."""
-    reply_key = keys.reply_key
-
-    def to_the_runtime(key: keys.Key, nonce: str | None = None) -> keys.Key:
-        reply = reply_key(key, nonce)
-        return replace(reply, harness=key.runtime) if isinstance(key, keys.Invoke) else reply
-
-    patch(keys, reply_key=to_the_runtime)
+    replies_otherwise(keys.Complete, lambda reply, key: replace(reply, harness=key.runtime))
 
 
 @fault("timeline.route.09", item="corpus:keys_delegate_reply")
 def delegate_replies_end_in_the_target():
     """A DelegateReply's subject ends in nonce and target."""
-    subject, parse = keys.subject, keys.parse
-
-    def turned(text: str) -> str:
-        *start, last, other = text.split(".")
-        return ".".join((*start, other, last)) if ".delegate-reply." in text else text
-
-    patch(
-        keys,
-        subject=lambda key: turned(subject(key)),
-        parse=lambda text: parse(turned(text) if isinstance(text, str) and "." in text else text),
-    )
+    ends_turned_round("delegate-reply")
 
 
 @fault("timeline.route.13", item="corpus:program_03")
 def delegates_answer_themselves():
     """The DelegateReply goes from the target to itself."""
-    reply_key = keys.reply_key
-
-    def to_the_target(key: keys.Key, nonce: str | None = None) -> keys.Key:
-        reply = reply_key(key, nonce)
-        return replace(reply, caller=reply.target) if isinstance(reply, keys.DelegateReply) else reply
-
-    patch(keys, reply_key=to_the_target)
+    replies_otherwise(keys.DelegateReply, lambda reply, key: replace(reply, caller=reply.target))
 
 
 @fault("timeline.route.08", item="corpus:keys_delegate")
 def delegates_end_in_the_caller():
     """A Delegate's subject ends in target and caller."""
-    subject, parse = keys.subject, keys.parse
-
-    def turned(text: str) -> str:
-        *start, last, other = text.split(".")
-        return ".".join((*start, other, last)) if ".delegate." in text else text
-
-    patch(
-        keys,
-        subject=lambda key: turned(subject(key)),
-        parse=lambda text: parse(turned(text) if isinstance(text, str) and "." in text else text),
-    )
+    ends_turned_round("delegate")
 
 
 @fault("timeline.route.28", item="corpus:program_08")
@@ -171,17 +152,7 @@ def groups_share_a_consumer():
 @fault("timeline.route.04", item="corpus:keys_invoke")
 def invokes_end_in_the_runtime():
     """An Invoke's subject ends in agent and runtime."""
-    subject, parse = keys.subject, keys.parse
-
-    def turned(text: str) -> str:
-        *start, last, other = text.split(".")
-        return ".".join((*start, other, last)) if ".invoke." in text else text
-
-    patch(
-        keys,
-        subject=lambda key: turned(subject(key)),
-        parse=lambda text: parse(turned(text) if isinstance(text, str) and "." in text else text),
-    )
+    ends_turned_round("invoke")
 
 
 @fault("timeline.route.26", item="corpus:program_05")
@@ -214,13 +185,7 @@ def needless_escapes_are_read():
 @fault("timeline.route.15", item="corpus:keys_delegate")
 def nonces_are_left_out():
     """All delegations to one target within a submission have the same reply key."""
-    reply_key = keys.reply_key
-
-    def without_nonce(key: keys.Key, nonce: str | None = None) -> keys.Key:
-        reply = reply_key(key, nonce)
-        return replace(reply, nonce="0") if isinstance(reply, keys.DelegateReply) else reply
-
-    patch(keys, reply_key=without_nonce)
+    replies_otherwise(keys.DelegateReply, lambda reply, key: replace(reply, nonce="0"))
 
 
 @fault("timeline.route.14", item="corpus:keys_complete")
@@ -239,45 +204,19 @@ def replies_have_replies():
 @fault("timeline.route.06", item="corpus:keys_request")
 def requests_end_in_the_operation():
     """A Request's subject ends in sequence and operation."""
-    subject, parse = keys.subject, keys.parse
-
-    def turned(text: str) -> str:
-        *start, last, other = text.split(".")
-        return ".".join((*start, other, last)) if ".req." in text else text
-
-    patch(
-        keys,
-        subject=lambda key: turned(subject(key)),
-        parse=lambda text: parse(turned(text) if isinstance(text, str) and "." in text else text),
-    )
+    ends_turned_round("req")
 
 
 @fault("timeline.route.07", item="corpus:keys_response")
 def responses_end_in_the_operation():
     """A Response's subject ends in sequence and operation."""
-    subject, parse = keys.subject, keys.parse
-
-    def turned(text: str) -> str:
-        *start, last, other = text.split(".")
-        return ".".join((*start, other, last)) if ".res." in text else text
-
-    patch(
-        keys,
-        subject=lambda key: turned(subject(key)),
-        parse=lambda text: parse(turned(text) if isinstance(text, str) and "." in text else text),
-    )
+    ends_turned_round("res")
 
 
 @fault("timeline.route.12", item="corpus:keys_request")
 def responses_forget_the_sequence():
     """Responses to all requests of one operation have the same key."""
-    reply_key = keys.reply_key
-
-    def without_sequence(key: keys.Key, nonce: str | None = None) -> keys.Key:
-        reply = reply_key(key, nonce)
-        return replace(reply, sequence=0) if isinstance(reply, keys.Response) else reply
-
-    patch(keys, reply_key=without_sequence)
+    replies_otherwise(keys.Response, lambda reply, key: replace(reply, sequence=0))
 
 
 @fault("timeline.route.01", item="corpus:program_05")

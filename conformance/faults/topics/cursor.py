@@ -343,7 +343,7 @@ def nothing_more_after_a_wait():
     patch(cursor, SyncCall=Call)
 
 
-@fault("topics.cursor.01")
+@fault("topics.cursor.01", control="log.ids")
 def one_cursor_for_all():
     """The cursor is the topic's, and all its agents share it."""
     standing = cursor.standing

@@ -9,7 +9,7 @@ import time
 import zlib
 from typing import Any
 
-from plant import fault, patch, reword
+from plant import fault, patch, reword, wrap
 
 from refbus.kernel import db, jsontext, schema
 from refbus.kernel import store as kernel
@@ -222,11 +222,7 @@ def counts_from_zero():
 def deferred_transactions():
     """A transaction takes the lock when it comes to its first write."""
 
-    class Faulty(Store):
-        def transaction(self, _begin: str = "BEGIN") -> Any:
-            return super().transaction("BEGIN")
-
-    patch(bus, Store=Faulty)
+    wrap(Store, transaction=lambda whole, self, _begin="BEGIN": whole(self, "BEGIN"))
 
 
 @fault("topics.log.76", chaos={"disk_full": True, "levels": (0,), "errors": ()})

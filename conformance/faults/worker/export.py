@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from plant import fault, patch, reword, rewrite
+from plant import fault, patch, reword, rewrite, wrap
 
 from refbus.kernel import jsonl
 from refbus.kernel.db import Database
@@ -29,15 +29,22 @@ from refbus.worker.message import as_row
 CONTROL = "export.lines"
 
 
-@fault("worker.export.14")
+def appended_after(bus: WorkerBus, last: int) -> dict[str, Any]:
+    """An export as the seed has it (W7): what comes after this seq is appended, and then remembered."""
+    rows = bus.db.rows("SELECT * FROM messages WHERE seq > ? ORDER BY seq", (last,))
+    with (bus.folder / "bus.jsonl").open("a") as file:
+        for row in rows:
+            file.write(json.dumps(as_row(row)) + "\n")
+    last = rows[-1][0] if rows else last
+    bus.db.write("UPDATE export_state SET last_seq = ?", (last,))
+    return {"last_seq": last}
+
+
+@fault("worker.export.14", item="corpus:exports_after_harm")
 def a_rotated_file_is_written_again():
     """Where bus.jsonl was moved away, everything is exported again."""
 
-    class Faulty(JsonlFile):
-        def bring_up_to_date(self, exported_to: int = 0) -> int:
-            return super().bring_up_to_date()
-
-    patch(export, JsonlFile=Faulty)
+    wrap(JsonlFile, bring_up_to_date=lambda whole, self, exported_to=0: whole(self))
 
 
 @fault("worker.export.01", control="log.fields", item="corpus:another_program_acknowledges")
@@ -99,14 +106,7 @@ class ExportCountsLines(WorkerBus):
 
     def export_to_jsonl(self) -> dict[str, Any]:
         path = self.folder / "bus.jsonl"
-        last = len(path.read_text().splitlines()) if path.exists() else 0
-        rows = self.db.rows("SELECT * FROM messages WHERE seq > ? ORDER BY seq", (last,))
-        with (self.folder / "bus.jsonl").open("a") as file:
-            for row in rows:
-                file.write(json.dumps(as_row(row)) + "\n")
-        last = rows[-1][0] if rows else last
-        self.db.write("UPDATE export_state SET last_seq = ?", (last,))
-        return {"last_seq": last}
+        return appended_after(self, len(path.read_text().splitlines()) if path.exists() else 0)
 
 
 @fault("worker.export.06", item="corpus:another_program_acknowledges")
@@ -124,14 +124,7 @@ class ExportersDoNotWait(WorkerBus):
     """Exporters read the new messages, and then append them, without a lock."""
 
     def export_to_jsonl(self) -> dict[str, Any]:
-        (last,) = self.db.row("SELECT last_seq FROM export_state")
-        rows = self.db.rows("SELECT * FROM messages WHERE seq > ? ORDER BY seq", (last,))
-        with (self.folder / "bus.jsonl").open("a") as file:
-            for row in rows:
-                file.write(json.dumps(as_row(row)) + "\n")
-        last = rows[-1][0] if rows else last
-        self.db.write("UPDATE export_state SET last_seq = ?", (last,))
-        return {"last_seq": last}
+        return appended_after(self, self.db.row("SELECT last_seq FROM export_state")[0])
 
 
 @fault("worker.export.03", control="export.blob_references")
@@ -156,29 +149,12 @@ class ExportsEverythingAgain(WorkerBus):
     """Every export writes the whole log."""
 
     def export_to_jsonl(self) -> dict[str, Any]:
-        (last,) = self.db.row("SELECT last_seq FROM export_state")
-        rows = self.db.rows("SELECT * FROM messages WHERE seq > ? ORDER BY seq", (0,))
-        with (self.folder / "bus.jsonl").open("a") as file:
-            for row in rows:
-                file.write(json.dumps(as_row(row)) + "\n")
-        last = rows[-1][0] if rows else last
-        self.db.write("UPDATE export_state SET last_seq = ?", (last,))
-        return {"last_seq": last}
+        return appended_after(self, 0)
 
 
 @fault("worker.export.08", "worker.export.09", item="corpus:06228+exports_after_harm")
-class ExportsInTwoSteps(WorkerBus):
+class ExportsInTwoSteps(ExportersDoNotWait):
     """Append, then remember: the seed's own export (W7)."""
-
-    def export_to_jsonl(self) -> dict[str, Any]:
-        (last,) = self.db.row("SELECT last_seq FROM export_state")
-        rows = self.db.rows("SELECT * FROM messages WHERE seq > ? ORDER BY seq", (last,))
-        with (self.folder / "bus.jsonl").open("a") as file:
-            for row in rows:
-                file.write(json.dumps(as_row(row)) + "\n")
-        last = rows[-1][0] if rows else last
-        self.db.write("UPDATE export_state SET last_seq = ?", (last,))
-        return {"last_seq": last}
 
 
 @fault("worker.export.01", "worker.export.13", control="export.blob_references")

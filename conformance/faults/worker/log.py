@@ -17,7 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from plant import fault, patch, reword
+from plant import fault, patch, reword, wrap
 
 from refbus.kernel import db, files
 from refbus.kernel.blob import ref_of
@@ -80,11 +80,7 @@ class AcknowledgesBeforeItStores(WorkerBus):
 def anonymous_sender():
     """from_agent is the bus, not the sender."""
 
-    class Faulty(Draft):
-        def values(self, sender: str, now_ms: int) -> Values:
-            return super().values("bus", now_ms)
-
-    patch(log, Draft=Faulty)
+    wrap(Draft, values=lambda whole, self, sender, now_ms: whole(self, "bus", now_ms))
 
 
 @fault("worker.log.29")
@@ -94,10 +90,7 @@ def another_file_name():
 
 
 @fault(
-    "worker.log.03",
-    "worker.log.54",
-    control="lease.renew_extends",
-    chaos={"points": True, "only": "publish", "kills": 16},
+    "worker.log.03", "worker.log.54", control="lease.boundary", chaos={"points": True, "only": "publish", "kills": 16}
 )
 class AnswersBeforeCommit(WorkerBus):
     """Publish is answered, then committed. A kill between the two loses an acknowledged message."""
@@ -766,11 +759,7 @@ class SaysPowerLoss(WorkerBus):
 def seconds_for_milliseconds():
     """ts_ms holds seconds."""
 
-    class Faulty(Draft):
-        def values(self, sender: str, now_ms: int) -> Values:
-            return super().values(sender, now_ms // 1000)
-
-    patch(log, Draft=Faulty)
+    wrap(Draft, values=lambda whole, self, sender, now_ms: whole(self, sender, now_ms // 1000))
 
 
 @fault("worker.log.28")

@@ -6,38 +6,13 @@ import os
 import shutil
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from refbus.comms.bus import CommsBus
-from refbus.kernel.errors import BlobCorrupt, BusError, InvalidArgument, NotFound, PayloadTooLarge
+from refbus.kernel.errors import BlobCorrupt, BusError, InvalidArgument, NotFound
 
 PATH = ".claude/artifacts/bob/t1/result.json"
-strings = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | strings,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(strings, inner, max_size=4),
-    max_leaves=20,
-)
-
-
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(json_values)
-def test_every_json_value_is_read_back_as_it_was_written(bus: CommsBus, value: Any) -> None:
-    """At .claude/artifacts/AGENT/TASK/result.json, relative to the project (seed: Artifact Pattern)."""
-    assert bus.write_artifact("bob", "t1", value) == {"artifact_path": PATH}
-    assert bus.read_artifact(PATH) == {"content": value}
-    assert os.listdir(bus.store.artifacts / "bob" / "t1") == ["result.json"]
-
-
-def test_large_results_are_what_artifacts_are_for(bus: CommsBus) -> None:
-    """ "Processed 10,000 records" (seed: Artifact Pattern)."""
-    content = {"rows": [{"n": n, "text": "é" * 20} for n in range(10_000)]}
-    bus.write_artifact("bob", "t1", content)
-    assert bus.read_artifact(PATH) == {"content": content}
 
 
 def test_an_artifact_is_replaced_never_written_in_place(bus: CommsBus, store: Path) -> None:
@@ -62,37 +37,6 @@ def test_a_name_may_begin_with_a_dot(bus: CommsBus) -> None:
     """As scratch files do, which are made with a name that nobody has."""
     path = bus.write_artifact(".tmp-a", ".tmp-t", [1], ".tmp-x")["artifact_path"]
     assert bus.read_artifact(path) == {"content": [1]}
-
-
-@pytest.mark.parametrize("name", ["", "..", ".", "a/b", "/etc", "a\\b", "..x", "a\0", None, 5, "x" * 201])
-def test_names_do_not_lead_out_of_the_artifacts(bus: CommsBus, store: Path, name: Any) -> None:
-    """Agent, task and file alike (C9); nothing is made."""
-    for where in ((name, "t1", "r.json"), ("bob", name, "r.json"), ("bob", "t1", name)):
-        agent, task, file = where
-        with pytest.raises(InvalidArgument):
-            bus.write_artifact(agent, task, {}, file)
-    assert list((store / ".claude" / "artifacts").iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "",
-        "/etc/passwd",
-        ".claude/communications/a/b/c",
-        ".claude/artifacts/bob/t1",
-        ".claude/artifacts/bob/t1/r/s",
-        ".claude/artifacts/../../../etc/passwd",
-        ".claude/artifacts/bob/../result.json",
-        ".claude/artifacts//t1/x",
-        None,
-        5,
-    ],
-)
-def test_paths_that_lead_elsewhere_are_refused(bus: CommsBus, path: Any) -> None:
-    """.claude/artifacts/AGENT/TASK/NAME and nothing else (C9)."""
-    with pytest.raises(InvalidArgument):
-        bus.read_artifact(path)
 
 
 @pytest.mark.parametrize("at", ["bob", "bob/t1", "bob/t1/result.json"])
@@ -140,15 +84,6 @@ def test_what_cannot_be_read_says_why(bus: CommsBus, store: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_what_is_too_large_or_no_json_is_not_written(bus: CommsBus) -> None:
-    """Definite."""
-    for content, error in ((float("nan"), InvalidArgument), ("x" * 10_000_000, PayloadTooLarge)):
-        with pytest.raises(error) as caught:
-            bus.write_artifact("bob", "t1", content)
-        assert isinstance(caught.value, BusError) and caught.value.definite
-    assert list(bus.store.artifacts.iterdir()) == []
-
-
 def test_where_only_the_record_fails_nobody_is_told_that_nothing_happened(
     bus: CommsBus, stranger: sqlite3.Connection
 ) -> None:
@@ -158,3 +93,10 @@ def test_where_only_the_record_fails_nobody_is_told_that_nothing_happened(
         bus.write_artifact("bob", "t1", {"n": 1})
     assert not caught.value.definite
     assert bus.read_artifact(PATH) == {"content": {"n": 1}}
+
+
+def test_large_results_are_what_artifacts_are_for(bus: CommsBus) -> None:
+    """ "Processed 10,000 records" (seed: Artifact Pattern)."""
+    content = {"rows": [{"n": n, "text": "é" * 20} for n in range(10_000)]}
+    bus.write_artifact("bob", "t1", content)
+    assert bus.read_artifact(PATH) == {"content": content}

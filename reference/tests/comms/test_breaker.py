@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 import pytest
 
 from refbus.comms.breaker import CircuitBreaker
-from refbus.comms.bus import CommsBus
 from refbus.kernel.clock import Clock
-from refbus.kernel.errors import CircuitOpen, InvalidArgument
+from refbus.kernel.errors import CircuitOpen
 
 T0_MS = 1_768_053_600_000  # where the clock of these tests stands
 
@@ -110,44 +108,3 @@ def test_a_late_success_decides_nothing(clock: Clock) -> None:
     assert breaker.state == "half_open"
     probe.end()
     assert breaker.state == "closed"
-
-
-def test_the_bus_plays_a_breaker_event_by_event(bus: CommsBus) -> None:
-    """For those who want to compare theirs."""
-    history = [{"at_ms": 0, "event": "failure"}] * 5 + [
-        {"at_ms": 60_000, "event": "call"},
-        {"at_ms": 60_001, "event": "call"},
-        {"at_ms": 60_002, "event": "call"},
-        {"at_ms": 60_003, "event": "success"},
-    ]
-    answers = bus.circuit_breaker(history)["answers"]
-    assert [answer["state"] for answer in answers] == [
-        *["closed"] * 4,
-        "open",
-        "open",
-        "half_open",
-        "half_open",
-        "closed",
-    ]
-    assert [answer["admitted"] for answer in answers] == [*[None] * 5, False, True, False, None]
-
-
-@pytest.mark.parametrize(
-    "events",
-    [
-        None,
-        {},
-        "x",
-        [1],
-        [{}],
-        [{"at_ms": 0}],
-        [{"at_ms": 0, "event": "x"}],
-        [{"at_ms": -1, "event": "call"}],
-        [{"at_ms": 0, "event": "call", "more": 1}],
-        [{"at_ms": 0, "event": []}],
-    ],
-)
-def test_bad_events_are_refused(bus: CommsBus, events: Any) -> None:
-    """A list of {at_ms, event}."""
-    with pytest.raises(InvalidArgument):
-        bus.circuit_breaker(events)

@@ -74,60 +74,6 @@ def test_send_takes_exactly_what_validate_message_calls_valid(wide_bus: CommsBus
     assert wide_bus.store.db.rows("SELECT * FROM messages") == []
 
 
-@on_one_bus
-@given(payload=payloads)
-def test_every_json_object_comes_out_as_it_went_in(wide_bus: CommsBus, payload: dict[str, Any]) -> None:
-    """Whole, and the received message is itself a valid envelope (seed: Field Definitions)."""
-    sent = wide_bus.send_message("alice", "bob", "note", payload)["message_id"]
-    (message,) = wide_bus.receive_messages("bob", ["general"])["messages"]
-    assert message["payload"] == payload
-    assert wide_bus.validate_message(message) == {"valid": True, "errors": []}
-    wide_bus.claim_message("bob", sent)
-    wide_bus.complete_message(sent)
-
-
-def test_a_message_has_the_envelope_of_the_seed(bus: CommsBus) -> None:
-    """Every field, with its default."""
-    sent = bus.send_message("frontend-dev-01", "context-manager", "context.query", {"query": "q", "aspects": ["a"]})
-    (message,) = bus.receive_messages("context-manager", ["general"])["messages"]
-    assert uuid.UUID(message["id"]).version == 4
-    assert message == {
-        "id": sent["message_id"],
-        "type": "context.query",
-        "version": "1.0",
-        "timestamp": "2026-01-10T14:00:00.000000Z",
-        "correlation_id": None,
-        "from_agent": "frontend-dev-01",
-        "to_agent": "context-manager",
-        "channel": "general",
-        "priority": 5,
-        "payload": {"query": "q", "aspects": ["a"]},
-    }
-
-
-def test_the_seeds_own_example_is_valid(bus: CommsBus) -> None:
-    """Though its correlation id is no UUID (C11; seed: Envelope Structure)."""
-    example = {
-        "id": "550e8400-e29b-41d4-a716-446655440000",
-        "type": "context.query",
-        "version": "1.0",
-        "timestamp": "2025-11-08T15:30:00Z",
-        "correlation_id": "req-001",
-        "from_agent": "frontend-dev-01",
-        "to_agent": "context-manager",
-        "channel": "general",
-        "priority": 5,
-        "payload": {
-            "query": "Frontend development context needed",
-            "aspects": ["ui_architecture", "component_ecosystem"],
-        },
-    }
-    assert bus.validate_message(example) == {"valid": True, "errors": []}
-    for missing in ("correlation_id", "to_agent"):
-        optional = {field: value for field, value in example.items() if field != missing}
-        assert bus.validate_message(optional)["valid"] and bus.validate_message({**example, missing: None})["valid"]
-
-
 def test_all_faults_are_told_not_only_the_first(bus: CommsBus) -> None:
     """A list of errors (seed: validate_message)."""
     verdict = bus.validate_message({"version": "2.0", "priority": True, "payload": []})
@@ -140,13 +86,6 @@ def test_all_faults_are_told_not_only_the_first(bus: CommsBus) -> None:
         assert bus.validate_message(no_object) == {"valid": False, "errors": ["message must be an object"]}
 
 
-@pytest.mark.parametrize("priority", [0, 11, True, 5.0, "5", None, -1])
-def test_a_priority_is_a_whole_number_from_1_to_10(bus: CommsBus, priority: Any) -> None:
-    """True is an int in Python, and no priority (C10)."""
-    with pytest.raises(InvalidArgument):
-        bus.send_message("alice", "bob", "note", {}, priority=priority)
-
-
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "\ud800", object()])
 def test_a_payload_of_what_is_no_json_is_refused(bus: CommsBus, value: Any) -> None:
     """NaN first of all (C10)."""
@@ -155,36 +94,6 @@ def test_a_payload_of_what_is_no_json_is_refused(bus: CommsBus, value: Any) -> N
     with pytest.raises(PayloadTooLarge):
         bus.send_message("alice", "bob", "note", {"x": "y" * 10_000_000})
     assert bus.dump()["messages"] == []
-
-
-@pytest.mark.parametrize(
-    ("message_type", "payload", "wrong"),
-    [
-        ("context.query", {"query": "q"}, {"aspects": ["a"]}),
-        ("context.query", {"query": "q", "aspects": ["a"]}, {"query": "q", "aspects": [1]}),
-        ("context.response", {"context": {}}, {"context": "c"}),
-        ("task.claim", {"task_id": "t"}, {"task_id": 1}),
-        (
-            "task.update",
-            {"task_id": "t", "status": "s", "progress": 1},
-            {"task_id": "t", "status": "s", "progress": True},
-        ),
-        (
-            "vote.initiate",
-            {"topic": "t", "options": ["a", "b"], "deadline": "2026-01-11T00:00:00Z"},
-            {"topic": "t", "options": ["a", "b"], "deadline": "soon"},
-        ),
-        ("broadcast", {"message": "m", "severity": "s"}, {"message": "m"}),
-        ("heartbeat", {"status": "s", "current_task": "t"}, {"status": "s", "current_task": None}),
-    ],
-)
-def test_the_standard_types_have_payloads_of_their_own(
-    bus: CommsBus, message_type: str, payload: dict[str, Any], wrong: dict[str, Any]
-) -> None:
-    """Fields beyond the schema are the sender's own business (seed: Standard Message Types)."""
-    bus.send_message("alice", "bob", message_type, {**payload, "more": 1})
-    with pytest.raises(InvalidArgument, match=message_type):
-        bus.send_message("alice", "bob", message_type, wrong)
 
 
 def test_a_damaged_payload_breaks_its_message_alone(

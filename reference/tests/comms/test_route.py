@@ -10,12 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from refbus.comms.bus import CommsBus
 from refbus.kernel.clock import Clock
-from refbus.kernel.errors import InvalidArgument
 
 T0_MS = 1_768_053_600_000  # where the clock of these tests stands
 OpenBus = Callable[..., CommsBus]
@@ -25,69 +22,6 @@ Send = Callable[..., str]
 def shown(bus: CommsBus, agent: str = "bob", *channels: str, limit: int = 10) -> list[str]:
     """The ids that an agent receives."""
     return [m["id"] for m in bus.receive_messages(agent, list(channels) or ["general"], limit)["messages"]]
-
-
-sends = st.lists(
-    st.tuples(
-        st.integers(1, 10),
-        st.sampled_from(["general", "urgent", "other"]),
-        st.sampled_from(["bob", "carol", None]),
-        st.integers(0, 3),
-    ),
-    max_size=15,
-)
-
-
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(sends, st.lists(st.sampled_from(["general", "urgent"]), max_size=3), st.integers(0, 16))
-def test_the_highest_priority_comes_first_then_the_oldest(
-    open_bus: OpenBus, clock: Clock, messages: list[tuple[int, str, str | None, int]], channels: list[str], limit: int
-) -> None:
-    """priority DESC, timestamp ASC, then the order of sending; across channels, up to the limit (C7)."""
-    bus = open_bus(rate_capacity=1e9)
-    bus.store.db.write("DELETE FROM messages")
-    expected: list[tuple[int, int, int, str]] = []
-    for number, (priority, channel, to_agent, later_ms) in enumerate(messages):
-        clock.set(T0_MS + later_ms)
-        sent = bus.send_message("alice", to_agent, "note", {}, channel, priority)["message_id"]
-        if channel in channels and to_agent in ("bob", None):
-            expected.append((-priority, later_ms, number, sent))
-    assert shown(bus, "bob", *channels or ["nowhere"], limit=limit) == [row[3] for row in sorted(expected)][:limit]
-
-
-def test_receiving_is_reading(bus: CommsBus, send: Send) -> None:
-    """Nothing is claimed by it, and nothing in the file changes (seed: receive_messages)."""
-    send(), send(None)
-    before = bus.dump()
-    assert shown(bus) == shown(bus)
-    assert bus.dump() == before
-
-
-def test_a_message_is_shown_to_its_addressee_a_broadcast_to_all(bus: CommsBus, send: Send) -> None:
-    """The sender of a broadcast is one of them."""
-    direct, broadcast = send("bob"), send(None)
-    assert shown(bus, "bob") == [direct, broadcast]
-    assert shown(bus, "carol") == shown(bus, "alice") == [broadcast]
-    assert shown(bus, "bob", "urgent") == []
-
-
-def test_ten_unless_said_otherwise(bus: CommsBus, send: Send) -> None:
-    """limit = 10; none for 0; a limit is a whole number."""
-    sent = [send() for _ in range(12)]
-    assert [m["id"] for m in bus.receive_messages("bob", ["general"])["messages"]] == sent[:10]
-    assert shown(bus, limit=0) == []
-    assert shown(bus, limit=2**62) == sent
-    for limit in (-1, True, 1.5, "3", 2**63):
-        with pytest.raises(InvalidArgument):
-            bus.receive_messages("bob", ["general"], limit)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("channels", ["general", None, [1], [""], ("general",), ["a\0"], ["x"] * 1001])
-def test_channels_are_a_list_of_names(bus: CommsBus, channels: Any) -> None:
-    """Of at most a thousand; none at all is fine, and shows nothing."""
-    with pytest.raises(InvalidArgument):
-        bus.receive_messages("bob", channels)
-    assert bus.receive_messages("bob", []) == {"messages": []}
 
 
 # -- waiting, on real time
@@ -119,35 +53,7 @@ def test_a_waiting_receive_is_woken_by_another_process(bus: CommsBus, store: Pat
     assert process.exitcode == 0
 
 
-def test_a_wait_ends_without_a_message(bus: CommsBus, send: Send) -> None:
-    """Empty, also if there is something for others; no wait at all where nothing could come."""
-    send("carol")
-    assert bus.receive_messages("bob", ["general"], 10, 0.01) == {"messages": []}
-    assert bus.receive_messages("bob", [], 10, 3600) == {"messages": []}
-    assert bus.receive_messages("bob", ["general"], 0, 3600) == {"messages": []}
-    for wait in (-1, float("nan"), True, "1", 86_401):
-        with pytest.raises(InvalidArgument):
-            bus.receive_messages("bob", ["general"], 10, wait)  # type: ignore[arg-type]
-
-
 # -- subscriptions
-
-
-def test_subscriptions_are_remembered_and_forgotten(bus: CommsBus, open_bus: OpenBus) -> None:
-    """Each once, in the order of names, in the file (seed: Channel Operations)."""
-    for channel in ("urgent", "general", "urgent"):
-        assert bus.subscribe_to_channel("bob", channel) == {}
-    bus.subscribe_to_channel("carol", "other")
-    assert open_bus().get_subscribed_channels("bob") == {"channels": ["general", "urgent"]}
-    for _ in range(2):
-        assert bus.unsubscribe_from_channel("bob", "urgent") == {}
-    assert bus.get_subscribed_channels("bob") == {"channels": ["general"]}
-    assert bus.get_subscribed_channels("nobody") == {"channels": []}
-    for agent, channel in (("a/b", "general"), ("bob", ""), ("bob", None)):
-        with pytest.raises(InvalidArgument):
-            bus.subscribe_to_channel(agent, channel)  # type: ignore[arg-type]
-        with pytest.raises(InvalidArgument):
-            bus.unsubscribe_from_channel(agent, channel)  # type: ignore[arg-type]
 
 
 # -- strangers

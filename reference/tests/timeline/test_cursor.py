@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from reference.tests.timeline.conftest import OpenBus, invoke, request
+from reference.tests.timeline.conftest import OpenBus, request
 
 from refbus.kernel.clock import Clock
 from refbus.kernel.errors import InvalidArgument
@@ -21,46 +21,6 @@ OLLAMA = {"type": "request", "service": "infer", "backend": "ollama"}
 
 
 NOBODYS = "$JS.ACK.VLINDER.nobody.1.1.1.1.0"  # well formed; of a consumer that there is not
-
-
-def test_each_message_goes_to_one_worker_of_a_type(open_bus: OpenBus) -> None:
-    """Oldest first, over all timelines and submissions."""
-    first, other = open_bus(), open_bus()
-    sent = [first.send(request(f"t{n % 3}", f"s{n}", sequence=n))["subject"] for n in range(6)]
-    taken = [(first if n % 2 else other).fetch(OLLAMA)["message"] for n in range(6)]
-    assert [message["subject"] for message in taken if message] == sent
-    assert first.fetch(OLLAMA)["message"] is None
-
-
-def test_a_worker_gets_only_what_its_filter_means(bus: TimelineBus) -> None:
-    """Not another backend's, not another type's."""
-    bus.send(request(backend="openrouter"))
-    bus.send(request(service="infer.ollama", sequence=2))
-    bus.send(invoke(harness="req", runtime="ollama"))
-    bus.send(request(sequence=3))
-    taken = bus.fetch(OLLAMA)["message"]
-    assert taken is not None and taken["key"] == request(sequence=3)
-    assert bus.fetch(OLLAMA)["message"] is None
-
-
-def test_groups_get_every_message_each(bus: TimelineBus) -> None:
-    """A new group begins with the first message of all."""
-    bus.send(request())
-    assert bus.fetch(OLLAMA)["message"] is not None
-    for group in ("watch", "a.b", "a_b"):
-        taken = bus.fetch(OLLAMA, group)["message"]
-        assert taken is not None and taken["delivery_count"] == 1
-    assert bus.fetch(OLLAMA, "watch")["message"] is None
-
-
-def test_what_was_given_back_comes_at_once(bus: TimelineBus) -> None:
-    """And says how often it came."""
-    bus.send(request())
-    first = bus.fetch(OLLAMA)["message"]
-    assert first is not None
-    bus.nak(first["delivery"])
-    again = bus.fetch(OLLAMA, wait_ms=5000)["message"]
-    assert again is not None and (again["number"], again["delivery_count"]) == (1, 2)
 
 
 def test_who_gave_it_back_cannot_take_it_from_the_next(open_bus: OpenBus) -> None:
@@ -81,18 +41,6 @@ def test_who_gave_it_back_cannot_take_it_from_the_next(open_bus: OpenBus) -> Non
     other.nak(again["delivery"])
     back = bus.fetch(OLLAMA, wait_ms=5000)["message"]
     assert back is not None and (back["number"], back["delivery_count"]) == (1, 3)
-
-
-def test_what_was_acknowledged_never_comes_again(open_bus: OpenBus) -> None:
-    """Also to a session that is opened later: consumers are durable (T5)."""
-    bus = open_bus()
-    bus.send(request())
-    taken = bus.fetch(OLLAMA)["message"]
-    assert taken is not None
-    bus.ack(taken["delivery"])
-    bus.ack(taken["delivery"])
-    bus.close()
-    assert open_bus().fetch(OLLAMA)["message"] is None
 
 
 def test_a_fetch_waits_for_a_message(open_bus: OpenBus) -> None:
@@ -121,15 +69,6 @@ def test_what_is_no_delivery_is_refused(bus: TimelineBus, delivery: str) -> None
         bus.ack(delivery)
     with pytest.raises(InvalidArgument):
         bus.nak(delivery)
-
-
-@pytest.mark.parametrize(
-    "filter", [{}, {"type": "x"}, {"type": "invoke", "target": "a"}, {"type": "invoke", "agent": ""}]
-)
-def test_what_is_no_filter_is_refused(bus: TimelineBus, filter: dict[str, str]) -> None:
-    """A misspelt dimension would match everything."""
-    with pytest.raises(InvalidArgument):
-        bus.fetch(filter)
 
 
 def test_what_another_session_gave_back_is_not_its_owners_any_more(open_bus: OpenBus) -> None:

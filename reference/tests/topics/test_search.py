@@ -9,49 +9,16 @@ from typing import Any
 
 import pytest
 
-from refbus.kernel.errors import InvalidArgument, TopicNotFound
 from refbus.topics.bus import TopicsBus
 from refbus.topics.embedding import PASSAGE_CHARS, HashEmbedder, dot, pack, split, unpack
 from refbus.topics.mcp import text as in_words
 
 Join = Callable[..., Any]
-OpenSession = Callable[..., TopicsBus]
 
 
 def seqs_of(bus: TopicsBus, query: str, **arguments: Any) -> list[int]:
     """The seqs of the matches, the best first."""
     return [result["seq"] for result in bus.messages_search(query, **arguments)["results"]]
-
-
-def test_it_finds_words_in_any_topic_without_joining(join: Join, open_session: OpenSession) -> None:
-    """All words of the query; in one topic if that is asked for."""
-    alice = join("alice")
-    alice.sync("The café is open", "the build is broken", "café, again")
-    stranger = open_session()
-    other = alice.bus.topic_create(name="other")["topic_id"]
-    alice.bus.topic_join("alice", other)
-    alice.bus.sync(other, [{"content_markdown": "the CAFÉ of the others"}], wait_seconds=0)
-    assert sorted(seqs_of(stranger, "café", mode="fts")) == [1, 1, 3]
-    assert seqs_of(stranger, "cafe the", mode="fts", topic_id=other) == [1]
-    assert seqs_of(stranger, "cafe again", mode="fts") == [3]
-    assert seqs_of(stranger, "absent", mode="fts") == []
-    assert len(seqs_of(stranger, "café", mode="fts", limit=2)) == 2
-
-
-def test_a_result_says_where_it_is_from(join: Join) -> None:
-    """With a plain snippet (B11), and the body only if asked for."""
-    alice = join("alice")
-    sent = alice.sync("first\n\nthe *needle* in " + "hay " * 500)["sent"][0]["message"]
-    reply = alice.bus.messages_search("needle", mode="fts")
-    (result,) = reply.pop("results")
-    assert reply == {"query": "needle", "mode": "fts", "topic_id": None, "include_content": False, "count": 1}
-    assert result.pop("fts_rank") < 0 and result.pop("rank") > 0
-    snippet = result.pop("snippet")
-    assert "needle" in snippet and snippet.isprintable() and len(snippet) <= 241 and "\ue000" not in snippet
-    names = ("topic_id", "message_id", "seq", "sender", "message_type", "created_at")
-    assert result == {name: sent[name] for name in names} | {"topic_name": "lane"}
-    (result,) = alice.bus.messages_search("needle", mode="fts", include_content=True)["results"]
-    assert result["content_markdown"] == sent["content_markdown"]
 
 
 @pytest.mark.parametrize(
@@ -215,33 +182,6 @@ def test_a_search_indexes_a_long_backlog_in_parts(join: Join, monkeypatch: pytes
     )
     assert alice.bus.messages_search("word", mode="fts", limit=100)["count"] == 27
     assert rows == [3] * 6 + [2] + [3, 3, 1] or rows == [3, 3, 1] + [3] * 6 + [2]
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"query": ""},
-        {"query": " \n"},
-        {"query": 5},
-        {"query": "\ud800"},
-        {"query": "x", "mode": "other"},
-        {"query": "x", "limit": 0},
-        {"query": "x", "limit": 1001},
-        {"query": "x", "include_content": 1},
-        {"query": "x", "topic_id": ""},
-        {"query": "x", "model": 5},
-    ],
-)
-def test_bad_arguments_are_refused(open_session: OpenSession, arguments: dict[str, Any]) -> None:
-    """Each by its own name."""
-    with pytest.raises(InvalidArgument):
-        open_session().messages_search(**arguments)
-
-
-def test_an_unknown_topic_is_not_found(open_session: OpenSession) -> None:
-    """Rather than empty."""
-    with pytest.raises(TopicNotFound):
-        open_session().messages_search("x", topic_id="0123456789")
 
 
 def test_passages_cover_a_text_and_are_cut_where_it_pauses() -> None:

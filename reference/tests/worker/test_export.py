@@ -8,7 +8,6 @@ import json
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,6 @@ from refbus.kernel import files, jsonl
 from refbus.kernel.errors import BusError, Busy, DiskFull, IoError
 from refbus.worker.bus import WorkerBus
 from refbus.worker.export import ROWS_AT_ONCE
-
-OpenBus = Callable[..., WorkerBus]
 
 
 def lines(bus: WorkerBus) -> list[dict[str, Any]]:
@@ -37,32 +34,6 @@ def stated(bus: WorkerBus) -> int:
 def publish(bus: WorkerBus, count: int) -> None:
     """So many messages."""
     bus.publish_many("alice", [{"type": "t", "payload": n} for n in range(count)])
-
-
-def test_a_line_is_the_row_as_it_is_stored(bus: WorkerBus) -> None:
-    """Columns in the table's order; payload as text, blobs by reference."""
-    bus.publish("alice", {"id": "m1", "to": "bob", "type": "t", "payload": {"a": 1}})
-    bus.publish("alice", {"id": "m2", "type": "t", "payload": "x" * 5000})
-    assert bus.export_to_jsonl() == {"last_seq": 2}
-    assert lines(bus) == bus.dump()["messages"]
-    first = lines(bus)[0]
-    assert list(first) == [name for _, name, *_ in bus.db.rows("PRAGMA table_info(messages)")]
-    assert first["payload"] == '{"a": 1}'
-    assert lines(bus)[1]["payload_ref"].startswith("sha256-")
-
-
-def test_it_appends_only_what_is_new(bus: WorkerBus) -> None:
-    """And says how far it came."""
-    assert bus.export_to_jsonl() == {"last_seq": 0}
-    publish(bus, 3)
-    assert bus.export_to_jsonl() == {"last_seq": 3}
-    before = (bus.folder / "bus.jsonl").read_bytes()
-    assert bus.export_to_jsonl() == {"last_seq": 3}
-    assert (bus.folder / "bus.jsonl").read_bytes() == before
-    publish(bus, 2)
-    bus.export_to_jsonl()
-    assert [line["seq"] for line in lines(bus)] == [1, 2, 3, 4, 5]
-    assert stated(bus) == 5
 
 
 def test_it_exports_more_than_a_handful(bus: WorkerBus) -> None:
@@ -131,30 +102,6 @@ def test_after_the_file_was_moved_away_the_export_goes_on_where_it_was(bus: Work
     assert bus.export_to_jsonl() == {"last_seq": 5}
     assert [line["seq"] for line in lines(bus)] == [4, 5]
     assert stated(bus) == 5
-
-
-def test_archived_messages_are_exported_still(bus: WorkerBus) -> None:
-    """An export that lags loses nothing."""
-    publish(bus, 3)
-    bus.ack("bob", 2)
-    assert bus.archive()["archived"] == 2
-    bus.export_to_jsonl()
-    assert [line["seq"] for line in lines(bus)] == [1, 2, 3]
-    bus.ack("bob", 3)
-    bus.archive()
-    bus.export_to_jsonl()
-    assert [line["seq"] for line in lines(bus)] == [1, 2, 3]
-
-
-def test_deleted_rows_keep_their_lines(bus: WorkerBus) -> None:
-    """The file is a history, too."""
-    publish(bus, 3)
-    bus.export_to_jsonl()
-    bus.db.write("DELETE FROM messages WHERE seq = 3")
-    bus.export_to_jsonl()
-    publish(bus, 1)
-    bus.export_to_jsonl()
-    assert [line["seq"] for line in lines(bus)] == [1, 2, 3, 4]
 
 
 def test_bytes_in_a_strangers_row_do_not_stop_it(bus: WorkerBus) -> None:

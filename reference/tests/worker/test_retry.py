@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from refbus.kernel.errors import Busy, InvalidArgument
+from refbus.kernel.errors import Busy
 from refbus.worker.bus import WorkerBus
 from refbus.worker.loop import Loop
 
@@ -19,49 +19,6 @@ OpenBus = Callable[..., WorkerBus]
 def publish(bus: WorkerBus, *ids: str) -> None:
     """One message each, to everybody."""
     bus.publish_many("alice", [{"type": "t", "id": each} for each in ids])
-
-
-def test_a_pass_stops_at_the_first_failure_and_acknowledges_what_came_before(bus: WorkerBus) -> None:
-    """The failed message and all after it come again."""
-    publish(bus, "a", "b", "c")
-    assert bus.process_loop("bob", fail_ids=["b"]) == {"handled": ["a"], "failed": "b"}
-    assert bus.process_loop("bob", fail_ids=["b"]) == {"handled": [], "failed": "b"}
-    assert bus.process_loop("bob") == {"handled": ["b", "c"], "failed": None}
-    assert bus.process_loop("bob") == {"handled": [], "failed": None}
-
-
-@pytest.mark.parametrize("fail_ids", ["a", [1], [None], ("a",), {}, 5, None])
-def test_fail_ids_are_strings(bus: WorkerBus, fail_ids: Any) -> None:
-    """In a list."""
-    with pytest.raises(InvalidArgument):
-        bus.process_loop("bob", fail_ids=fail_ids)
-
-
-def test_the_adaptive_schedule_is_the_seeds(bus: WorkerBus) -> None:
-    """200 ms, half as much again up to 2 s, and 200 ms after messages."""
-    assert bus.poll_intervals([False] * 7 + [True, False]) == {
-        "intervals_ms": [300.0, 450.0, 675.0, 1012.5, 1518.75, 2000.0, 2000.0, 200.0, 300.0]
-    }
-    assert bus.poll_intervals([]) == {"intervals_ms": []}
-    for polls in (None, [1], "x", [None], (True,)):
-        with pytest.raises(InvalidArgument):
-            bus.poll_intervals(polls)  # type: ignore[arg-type]
-
-
-def test_a_poison_message_is_given_up_and_the_rest_goes_on(open_bus: OpenBus) -> None:
-    """After deliveries_max failures it is recorded and out of the way (W11)."""
-    bus = open_bus(deliveries_max=3)
-    publish(bus, "a", "poison", "c")
-    assert bus.process_loop("bob", fail_ids=["poison"]) == {"handled": ["a"], "failed": "poison"}
-    for _ in range(2):
-        assert bus.dead_letters("bob") == {"messages": []}
-        assert bus.process_loop("bob", fail_ids=["poison"]) == {"handled": [], "failed": "poison"}
-    assert bus.process_loop("bob", fail_ids=["poison"]) == {"handled": ["c"], "failed": None}
-    (dead,) = bus.dead_letters("bob")["messages"]
-    assert (dead["id"], dead["seq"], dead["deliveries"]) == ("poison", 2, 3)
-    assert bus.dead_letters("carol") == {"messages": []}
-    assert bus.dump()["dead_letters"][0]["agent_id"] == "bob"
-    assert [message["id"] for message in bus.poll("carol")["messages"]] == ["a", "poison", "c"]
 
 
 def test_deliveries_that_end_in_a_crash_count(open_bus: OpenBus) -> None:
@@ -80,34 +37,6 @@ def test_deliveries_that_end_in_a_crash_count(open_bus: OpenBus) -> None:
             bus.process("bob", crash)
     assert bus.process_loop("bob") == {"handled": ["b"], "failed": None}
     assert [message["id"] for message in bus.dead_letters("bob")["messages"]] == ["poison"]
-
-
-def test_a_success_forgets_the_failures(open_bus: OpenBus) -> None:
-    """Only a message that never succeeds is given up."""
-    bus = open_bus(deliveries_max=2)
-    publish(bus, "a", "b")
-    bus.process_loop("bob", fail_ids=["a"])
-    assert bus.process_loop("bob")["handled"] == ["a", "b"]
-    assert bus.db.rows("SELECT * FROM deliveries") == []
-
-
-def test_a_redriven_message_comes_first_until_it_is_acknowledged(open_bus: OpenBus) -> None:
-    """Below the cursor, and yet unread."""
-    bus = open_bus(deliveries_max=1)
-    publish(bus, "poison", "b", "c")
-    bus.process_loop("bob", fail_ids=["poison"])
-    bus.process_loop("bob", fail_ids=["c"])
-    assert [m["id"] for m in bus.dead_letters("bob")["messages"]] == ["poison", "c"]
-    assert bus.redrive("bob", 2) == {"redriven": False}
-    assert bus.redrive("carol", 1) == {"redriven": False}
-    assert bus.redrive("bob", 1) == {"redriven": True}
-    assert bus.redrive("bob", 1) == {"redriven": False}
-    publish(bus, "d")
-    assert [m["id"] for m in bus.poll("bob", limit=1)["messages"]] == ["poison"]
-    assert [m["id"] for m in bus.poll("bob")["messages"]] == ["poison", "d"]
-    assert bus.ack("bob", 1) == {"last_acked_seq": 3}
-    assert [m["id"] for m in bus.poll("bob")["messages"]] == ["d"]
-    assert [m["id"] for m in bus.dead_letters("bob")["messages"]] == ["c"]
 
 
 def test_an_acknowledgement_does_not_swallow_what_was_not_handed_out(open_bus: OpenBus) -> None:
@@ -135,19 +64,6 @@ def test_a_redriven_message_can_die_again(open_bus: OpenBus) -> None:
     assert bus.process_loop("bob", fail_ids=["poison"])["failed"] == "poison"
     assert len(bus.dead_letters("bob")["messages"]) == 1
     assert bus.poll("bob")["messages"] == []
-
-
-def test_dead_and_redriven_messages_are_not_archived(open_bus: OpenBus) -> None:
-    """They are still wanted."""
-    bus = open_bus(deliveries_max=1)
-    publish(bus, "poison", "b")
-    bus.process_loop("bob", fail_ids=["poison"])
-    bus.process_loop("bob")
-    assert bus.archive() == {"archived": 1, "below_seq": 2}
-    bus.redrive("bob", 1)
-    assert bus.archive()["archived"] == 0
-    assert bus.process_loop("bob") == {"handled": ["poison"], "failed": None}
-    assert bus.archive()["archived"] == 1
 
 
 def test_a_message_archived_while_its_handler_ran_dies_where_it_is_seen(open_bus: OpenBus) -> None:
@@ -183,19 +99,6 @@ def test_an_error_behind_a_handled_message_promises_nothing(bus: WorkerBus, monk
     with pytest.raises(Busy) as later:
         bus.process_loop("bob")
     assert (first.value.definite, later.value.definite) == (True, False)
-
-
-def test_bad_arguments_are_refused(bus: WorkerBus) -> None:
-    """Names and numbers."""
-    for call in (
-        lambda: bus.dead_letters("a/b"),
-        lambda: bus.redrive("", 1),
-        lambda: bus.redrive("a", True),
-        lambda: bus.redrive("a", -1),
-        lambda: bus.process_loop("a", limit=-1),
-    ):
-        with pytest.raises(InvalidArgument):
-            call()
 
 
 def test_the_loop_runs_until_it_is_stopped(bus: WorkerBus, open_bus: OpenBus) -> None:

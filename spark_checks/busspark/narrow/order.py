@@ -37,6 +37,7 @@ def narrowed(db: Database) -> dict[str, str]:
         "odd",
         f"""SELECT lane, message FROM tries WHERE least <> most
             UNION SELECT lane, message FROM late
+            UNION SELECT lane, message FROM appended WHERE below > seq
             UNION SELECT lane, message FROM spans WHERE (lane, "begin") IN (SELECT lane, latest FROM late)
             UNION SELECT lane, message FROM appended WHERE {_ACKNOWLEDGED} AND (lane, seq) IN (
                 SELECT lane, seq FROM appended WHERE {_ACKNOWLEDGED}

@@ -143,8 +143,8 @@ def _log(streams: Streams, *, is_dense: bool) -> list[DataFrame]:
     """Each log from its end: whose its seqs are and, if none may be left out, the seqs that stand there."""
     stored = streams["appended"].where("outcome = 'ok' AND seq IS NOT NULL AND coalesce(name, id) IS NOT NULL")
     where = ("lane", f"seq DIV {SLICE_OF_LOG}", "-seq")
-    # Seqs that had been told before a message was sent stand below it.
-    late = f"CASE WHEN newest > seq THEN {LATE} ELSE 0 END"
+    # Seqs that had been told before a message was sent stand below it, and those before it in its batch.
+    late = f"CASE WHEN newest > seq OR below > seq THEN {LATE} ELSE 0 END"
     rows = [_rows(stored, SEQ, *where, f=late, n="end", u="xxhash64(coalesce(name, id))", v="seq")]
     return [*rows, _rows(streams["stored"].where("seq IS NOT NULL"), SEQ, *where, h="seq")] if is_dense else rows
 

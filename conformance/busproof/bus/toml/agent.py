@@ -175,7 +175,10 @@ class Agent:
     def do(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
         """An operation of the contract."""
         operation = self._place.way.operations[name]
-        self.begin()
+        try:
+            self.begin()
+        except Lost as error:  # the call itself was not made
+            raise Refused("NO_ANSWER", str(error), definite=True) from error
         try:
             return self._answered(name, operation, params)
         except NotThere as error:
@@ -241,10 +244,14 @@ class Agent:
         return variable in template.names([text for _, text in operation.templates()])
 
     def _granted(self, operation: Operation, params: dict[str, Any]) -> dict[str, Any]:
-        """A token that is no number stays here: the kit's are numbers that rise."""
+        """The token of the agent's latest grant stays here: who names none means that one.
+
+        A token that is no number goes no further: the kit's are numbers that rise.
+        """
         tokens = self._place.memory.saved(self._agent).get("tokens", {})
         params = {**params, "ttl_s": _seconds(params["ttl_ms"]) if "ttl_ms" in params else None}
-        params.setdefault("token", tokens.get(params["name"]))
+        if params.get("token") is None:
+            params["token"] = tokens.get(params["name"])
         try:
             answer, _ = self._pages(operation, params)
         except Refused as error:
@@ -253,9 +260,9 @@ class Agent:
             return {"granted": False}
         granted = True if operation.granted is None else bool(take(operation.granted, answer))
         given = _given(operation, answer, "token") if granted else {}
-        if not isinstance(given.get("token", 0), int):
-            self._place.memory.save(self._agent, {"tokens": {**tokens, params["name"]: given.pop("token")}})
-        return {"granted": granted, **given}
+        if "token" in given:
+            self._place.memory.save(self._agent, {"tokens": {**tokens, params["name"]: given["token"]}})
+        return {"granted": granted, **(given if isinstance(given.get("token"), int) else {})}
 
     def _pages(self, operation: Operation, params: dict[str, Any]) -> tuple[Any, list[dict[str, Any]]]:
         """The last answer of an operation, and the messages of all of its pages."""
@@ -273,7 +280,7 @@ class Agent:
                     raise
             else:
                 if operation.message:
-                    listed = [row for row in take_all(operation.rows, answer) if row is not None]
+                    listed = [row for row in take_all(self._rows(operation, params), answer) if row is not None]
                     if operation.each:
                         listed = [self._opened(operation, row, params) for row in listed[: params.get("limit")]]
                     rows += [self._row(operation, row) for row in listed]
@@ -282,6 +289,10 @@ class Agent:
                 page = _saved(operation, answer)
             time.sleep(again.pause_s)
         raise Lost(f"{_title(operation)}: another page after {again.times} pages")
+
+    def _rows(self, operation: Operation, params: dict[str, Any]) -> Take:
+        rows = operation.rows
+        return template.raw(rows, {**self._values(), **params}) if isinstance(rows, str) else rows
 
     def _opened(self, operation: Operation, row: Any, params: dict[str, Any]) -> dict[str, Any]:
         """The row of a list that has headings alone, with the message itself."""

@@ -150,6 +150,11 @@ class Operation(Step):
     before: list[Step] = Field(default=[], description="steps before each call")
     again: Again | None = None
 
+    def templates(self) -> Iterator[tuple[str, Any]]:
+        """And the path of its list, where a variable stands in a raw text: `rows[?to=='$me']`."""
+        yield from super().templates()
+        yield "list", self.rows
+
     @model_validator(mode="after")
     def _shows_what_is_known(self) -> Operation:
         if isinstance(self.rows, Match) and not self.message:

@@ -53,6 +53,11 @@ def path(template: str, values: Mapping[str, Any]) -> str:
     return _replaced(template, values, lambda value: quote(as_text(value), safe=""))
 
 
+def raw(jmespath: str, values: Mapping[str, Any]) -> str:
+    """A JMESPath: what a variable holds stands in a raw text, `'$me'`."""
+    return _replaced(jmespath, values, lambda value: as_text(value).replace("'", "\\'"))
+
+
 def names(template: Any) -> Iterator[str]:
     """The variables that a template names."""
     match template:

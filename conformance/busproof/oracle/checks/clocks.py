@@ -1,4 +1,4 @@
-"""clocks: no message is shown before its sending began, or the parts of the history are not of one clock.
+"""clocks: no message is shown before its sending began, or the parts are of several hosts and do not say so.
 
 Such a history is put together wrongly: the order of its events says nothing, so no check has an answer.
 """

@@ -27,15 +27,20 @@ def check(facts: Facts) -> Verdict:
 
 
 def _given_twice(facts: Facts) -> list[Witness]:
-    """A message without a name is no retry: its id must be nobody else's."""
+    """A message without a name is no retry: its id must be nobody else's. One with a name is new once."""
     by_id: dict[tuple[str, str], list[Appended]] = defaultdict(list)
     for sent in facts.appended:
         if sent.outcome == "ok" and sent.id is not None:
             by_id[sent.lane, sent.id].append(sent)
     witnesses = []
     for same in by_id.values():
-        first = min(a.end for a in same)
-        witnesses += [Witness((first, a.end), "id_given_twice") for a in same if a.is_new and a.end != first]
+        first = min(same, key=lambda sent: sent.end)
+        again = [a for a in same if a.is_new and a.end != first.end]
+        witnesses += [
+            Witness((first.end, a.end), "id_given_twice" if a.name is None else "called_new")
+            for a in again
+            if a.name is None or first.is_new or first.end < a.begin
+        ]
     return witnesses
 
 

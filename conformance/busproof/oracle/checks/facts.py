@@ -36,12 +36,13 @@ class Appended(Fact):
     seq: int | None
     sender: str | None
     addressee: str | None
-    is_new: bool  # its sender gave it neither: it is no retry of another
+    is_new: bool  # it is no retry: its sender gave it neither, or was told so
     expires_ms: int | None  # None: it does not, or nobody knows
     since: int | None = None  # an earlier attempt that nobody answered began here
     newest: int | None = None  # the greatest seq of its lane that had been told when it, or that one, began
     channel: str | None = None  # the channel that it was sent to, where there are channels
     shown: int | None = None  # an answer of late that had shown it before this attempt began
+    below: int | None = None  # the greatest seq told of those before it in its batch, which is appended in its order
 
     @property
     def message(self) -> str | None:
@@ -229,6 +230,7 @@ class About(Fact):
     source: str = ""  # the files that it was taken from, as JSON
     counts: str = ""  # of the other streams' rows once they are written, as JSON
     format: int | None = None  # of the streams; it grows with the contents of facts
+    clocks: str = ""  # how those of its hosts stand, if there are several
 
     @property
     def unknown_because(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -45,9 +46,10 @@ class Integrity:
         return self._footer is not None
 
     @property
-    def processes(self) -> set[int]:
-        """Those that called."""
-        return set(self._open)
+    def processes(self) -> set[tuple[str | None, int]]:
+        """Those that called, each with its host."""
+        host = self._first.host if self._first is not None else None
+        return {(host, process) for process in self._open}
 
     def watch(self, lines: Iterable[Event | Broken]) -> Iterator[Event]:
         """The events among them."""
@@ -110,6 +112,8 @@ class Integrity:
             return f"its index is {event.index}"
         if event.run != first.run or event.system != first.system:
             return "it is of another run"
+        if event.host is not None and event.host != first.host:
+            return "it is of another host than the header: each file holds the lines of one"
         if self._footer is not None:
             return "it stands after the footer"
         kind = event.type
@@ -164,10 +168,10 @@ def _rows(event: Event) -> Counter[str]:
 
 def apart(parts: Mapping[str, Integrity]) -> str:
     """The reason why files of one name are not parts of one run; empty if they can be. Each process is in one part."""
-    homes: dict[int, str] = {}
+    homes: dict[tuple[str | None, int], str] = {}
     for name, part in parts.items():
-        for process in sorted(part.processes):
-            if (other := homes.setdefault(process, name)) != name:
+        for host, process in sorted(part.processes, key=lambda caller: caller[1]):
+            if (other := homes.setdefault((host, process), name)) != name:
                 return f"process {process} calls in {other} and in {name}: {APART}"
     dumps = [name for name, part in parts.items() if part.has_dump]
     if len(dumps) > 1:
@@ -184,4 +188,5 @@ def check(facts: Facts) -> Verdict:
     """Unknown if it is damaged or cut, invalid if an answer is malformed."""
     known = facts.known
     witnesses = [Witness((row.event,), "malformed_answer") for row in facts.malformed] if not known.damage else []
-    return judged("integrity", witnesses, known.lines, known.damage or known.unknown_because)
+    verdict = judged("integrity", witnesses, known.lines, known.damage or known.unknown_because)
+    return replace(verdict, reason=verdict.reason or known.clocks)

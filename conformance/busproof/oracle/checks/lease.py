@@ -26,11 +26,15 @@ from busproof.oracle.checks.verdict import Verdict, Witness, judged
 Key = tuple[str, str]  # lane, key
 
 
-def check(facts: Facts) -> Verdict:
-    """The holder of a key may claim it again, and every refusal means that somebody holds it. O(n log n)."""
+def check(facts: Facts, *, may_keep_token: bool = False) -> Verdict:
+    """The holder of a key may claim it again, and every refusal means that somebody holds it. O(n log n).
+
+    `may_keep_token`: to its holder's claim, a bus may answer with the grant that there is.
+    """
     witnesses = []
     for holds in _by_key(facts).values():
-        witnesses += _grants(holds, may_repeat=True) + _refusals(holds) + _strangers(holds)
+        grants = _grants(holds, may_repeat=True, may_keep_token=may_keep_token)
+        witnesses += grants + _refusals(holds) + _strangers(holds)
     witnesses += _too_short(facts)
     return judged("lease", witnesses, len(facts.holds), facts.known.unknown_because)
 
@@ -64,7 +68,7 @@ def _is_possible(hold: Hold) -> bool:
 # -- grants
 
 
-def _grants(holds: list[Hold], *, may_repeat: bool) -> list[Witness]:
+def _grants(holds: list[Hold], *, may_repeat: bool, may_keep_token: bool = False) -> list[Witness]:
     """Grants against those that had returned before they began: merges both by event, returns first.
 
     Any of the grants that overlapped in time may be the last, and one that a grant may follow excuses it. But a renewal
@@ -89,7 +93,8 @@ def _grants(holds: list[Hold], *, may_repeat: bool) -> list[Witness]:
             if lasts and not (may_repeat and any(last.holder == hold.holder for last in lasts)):
                 overlaps = [_overlap(last, hold, ends) for last in lasts]
                 witnesses += overlaps[-1] if all(overlaps) else []
-            if best is not None and hold.token is not None and hold.token <= (best.token or 0):
+            is_kept = may_keep_token and best is not None and (best.holder, best.token) == (hold.holder, hold.token)
+            if best is not None and hold.token is not None and hold.token <= (best.token or 0) and not is_kept:
                 witnesses.append(Witness((best.end, hold.end), "token_not_rising", best.token or 0, hold.token))
         elif not is_begin:
             lasts = [*(last for last in lasts if last.end > hold.begin), hold]

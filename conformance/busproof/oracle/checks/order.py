@@ -1,5 +1,7 @@
 """order: each message has one seq, each seq one message, and seq follows real time; in a dense lane it has no gaps.
 
+A batch is appended in the order in which it is given.
+
 A message may be tried several times. It was appended after its first try began and before its first acknowledgement
 came, so those are its two ends. If the append of seq 7 returned before that of seq 5 began, then 5 was given after 7:
 in seq order, the latest beginning so far must never lie behind a return. A running maximum finds this in one pass over
@@ -10,7 +12,7 @@ Nobody knows when it was appended itself, so it can be blamed, and blames none.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from busproof.oracle.checks.calls import NEVER
 from busproof.oracle.checks.facts import Appended, Facts
@@ -22,7 +24,7 @@ Message = tuple[str, str]  # lane, and the message's name
 def check(facts: Facts) -> Verdict:
     """O(n log n): sorts."""
     acknowledged = _acknowledged(facts)
-    witnesses = _doubled(acknowledged) + _reversed(facts, acknowledged)
+    witnesses = _doubled(acknowledged) + _reversed(facts, acknowledged) + _turned(facts, acknowledged)
     return judged("order", witnesses, len(acknowledged), facts.known.unknown_because)
 
 
@@ -78,6 +80,19 @@ def _reversed(facts: Facts, acknowledged: list[Appended]) -> list[Witness]:
             witnesses.append(Witness((end, shown), "order_reversed", seq, smaller))
         latest[lane] = max(latest.get(lane, (begin, end, seq)), (begin, end, seq))
     return witnesses
+
+
+def _turned(facts: Facts, acknowledged: list[Appended]) -> list[Witness]:
+    """Messages below one that stands before them in their batch. One that was tried before may have an older seq."""
+    below = [(sent, sent.below) for sent in acknowledged if sent.below is not None and sent.below > (sent.seq or 0)]
+    if not below:
+        return []
+    tries = Counter((sent.lane, sent.message) for sent in facts.appended if sent.outcome != "fail")
+    return [
+        Witness((sent.end,), "batch_turned", sent.seq or 0, seq)
+        for sent, seq in below
+        if tries[sent.lane, sent.message] == 1
+    ]
 
 
 def _standing(facts: Facts, unacknowledged: set[Message]) -> dict[Message, int]:

@@ -16,9 +16,11 @@ WHY = {
     "seq_doubled": "two messages were acknowledged under seq {a}",
     "id_moved": "one message was acknowledged under seq {a} and under seq {b}",
     "order_reversed": "seq {a} was returned before the append that got the smaller seq {b} began",
+    "batch_turned": "a message of a batch got seq {a}, and one that stands before it in the batch seq {b}",
     "gap": "a lane's final state has seq {b} right after seq {a}",
     # durable
     "id_given_twice": "two sends were answered with the same id",
+    "called_new": "a retry of a message that had been acknowledged was answered as a new one",
     "lost": "a message that was acknowledged (under seq {a}; 0: none told) is not in the final state",
     "never_shown": "a message that was acknowledged (under seq {a}; 0: none told) was never shown to its reader",
     "shown_twice": "a message was shown to one reader as two: under seq {a} and under seq {b} (0: none told)",
@@ -28,7 +30,7 @@ WHY = {
     "refused_but_stored": "a send that was certainly refused is in the final state (seq {a}; 0: none told)",
     # content
     "altered": "a message holds other content than any that was sent under its name",
-    "differs": "a message holds other content here than where it was first shown",
+    "differs": "a message holds other content here, or a topic has another name, than where it was first shown",
     "chain_broken": "the hash of a message is not the one that its fields have, or that the next one follows",
     # polls and syncs
     "unordered": "an answer holds seq {b} after seq {a}",
@@ -115,7 +117,7 @@ class Verdict:
     verdict: Judgement
     witnesses: list[Witness] = field(default_factory=list)
     counted: int = 0
-    reason: str = ""  # the reason for unknown
+    reason: str = ""  # the reason for unknown; of integrity also how the clocks of several hosts stand
 
 
 def judged(check: str, witnesses: list[Witness], counted: int, unknown_because: str = "") -> Verdict:

@@ -38,6 +38,7 @@ class Claim:
     token: Any
     was_renewed: bool = False
     was_named: bool = False  # in a release by another agent
+    of_old_token: str = ""  # the row that an effect would break of a call that showed an earlier grant's token
 
 
 class MailboxModel(Model):
@@ -419,10 +420,11 @@ class MailboxModel(Model):
                 raise DoesNotApply("a second claim by the holder")
             row = "mailbox.lease.05" if held.was_renewed else "mailbox.lease.01"
             row = "mailbox.lease.03" if held.was_named else row
-            return {"granted": Cited(value=False, rows=(row,))}
+            return {"granted": Cited(value=False, rows=(held.of_old_token or row,))}
         row = (
             "mailbox.lease.01" if held is None else "mailbox.lease.04" if held.until_ms is None else "mailbox.lease.02"
         )
+        row = (held and held.of_old_token) or row
         self.row(row)
         token = self.born(Above, "token", held.token if held else -1) if self.has("fencing") else None
         self.claims[name] = Claim(agent_id, self.now_ms + ttl_ms, token)
@@ -444,7 +446,8 @@ class MailboxModel(Model):
         if held.until_ms is not None and not self.is_live(held):
             raise DoesNotApply("a claim that has ended")
         if token is not None and plain(held.token) != token:
-            self.row("mailbox.lease.06")
+            held.of_old_token = "mailbox.lease.06"
+            self.row(held.of_old_token)
             return False
         return held.until_ms is not None
 
@@ -456,7 +459,7 @@ class MailboxModel(Model):
             return {"granted": False}
         self.row("mailbox.lease.05")
         held = self.claims[name]
-        self.claims[name] = replace(held, until_ms=self.now_ms + ttl_ms, was_renewed=True)
+        self.claims[name] = replace(held, until_ms=self.now_ms + ttl_ms, was_renewed=True, of_old_token="")
         return {"granted": True, "token": Told(held.token)} if self.has("fencing") else {"granted": True}
 
     def release(self, name: str, agent_id: str, token: Any = None) -> dict[str, Any]:
@@ -468,7 +471,7 @@ class MailboxModel(Model):
             self.taken_or_refused(RELEASE_BY_ANOTHER, "is refused")
             return {}
         self.row("mailbox.lease.04")
-        self.claims[name] = replace(self.claims[name], until_ms=None)
+        self.claims[name] = replace(self.claims[name], until_ms=None, of_old_token="")
         return {}
 
     # -- jobs

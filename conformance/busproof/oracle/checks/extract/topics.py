@@ -13,10 +13,13 @@ from busproof.oracle.checks.facts import Appended, Content, Delivered, Jump, Rea
 
 ITEMS_MAX = 20  # the default of a sync
 BETWEEN = "\x1f"
+NAMING = ("topic_create", "topic_resolve", "topic_join")  # they answer with the id of a topic, and its name
 
 
 def of_call(call: Call) -> Iterator[Fact]:
     """The facts of one call."""
+    if call.op in NAMING and (named := text(call.reply.get("topic_id"))) is not None:
+        yield Content("names", named, call.end, False, digest(call.reply.get("name")))
     topic = text(call.params.get("topic_id"))
     if topic is None:
         return
@@ -43,7 +46,8 @@ def _name(sender: str | None, key: str | None) -> str | None:
 def _items(call: Call, topic: str) -> Iterator[Fact]:
     sent_rows = as_list(call.reply.get("sent"))
     for place, item in enumerate(as_list(call.params.get("outbox"))):
-        message = as_row(as_row(sent_rows[place]).get("message")) if place < len(sent_rows) else {}
+        answer = as_row(sent_rows[place]) if place < len(sent_rows) else {}
+        message = as_row(answer.get("message"))
         key, id_, seq = text(as_row(item).get("client_message_id")), text(message.get("message_id")), message.get("seq")
         yield Appended(
             topic,
@@ -55,7 +59,7 @@ def _items(call: Call, topic: str) -> Iterator[Fact]:
             number(seq),
             call.agent,
             None,
-            key is None,
+            key is None or flag(answer.get("duplicate")) is False,
             None,
         )
         sent, by = id_ if key is None else _name(call.agent, key), {"sender": call.agent, "client_message_id": key}

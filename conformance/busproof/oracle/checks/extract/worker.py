@@ -61,11 +61,14 @@ def _appended(call: Call, given: str | None, id_: str | None, seq: int | None, t
 def _batch(call: Call) -> Iterator[Fact]:
     asked = [as_row(message) for message in as_list(call.params.get("messages"))]
     ids, seqs = as_list(call.reply.get("ids")), as_list(call.reply.get("seqs"))
+    below: int | None = None
     for place, message in enumerate(asked):
         name = text(message.get("id"))
         id_ = first(text(ids[place]) if place < len(ids) else None, name)
         seq = number(seqs[place]) if place < len(seqs) else None
-        yield _appended(call, name, id_, seq, text(message.get("to")))
+        appended = _appended(call, name, id_, seq, text(message.get("to")))
+        appended.below, below = below, max((n for n in (below, seq) if n is not None), default=None)
+        yield appended
         if (sent := _sent(call, id_, message)) is not None:
             yield sent
 
