@@ -82,14 +82,14 @@ def open_bus(arguments: Any) -> WorkerBus:
 
 def _signing_keys(key: str | None = None, key_file: Path | None = None) -> list[str]:
     """The keys that were given, the one that signs first."""
-    text = os.environ.get("REFBUS_SIGNING_KEY", "") if key is None else key
+    keys = os.environ.get("REFBUS_SIGNING_KEY", "").split() if key is None else [key]
     if key_file is not None:
-        text = key_file.read_text("utf-8", "replace")
-        if not text.split():
+        keys = key_file.read_text("utf-8", "replace").split()
+        if not keys:
             raise InvalidArgument(f"there is no key in {key_file}")
-    if any(len(word) < 2 * KEY_BYTES_MIN for word in text.split()):
+    if any(len(word) < 2 * KEY_BYTES_MIN for word in keys):
         raise InvalidArgument(f"a signing key must have at least {KEY_BYTES_MIN} bytes, {2 * KEY_BYTES_MIN} hex digits")
-    return text.split()
+    return keys
 
 
 def add_commands(commands: Commands) -> None:
