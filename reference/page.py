@@ -35,7 +35,13 @@ from refbus.worker.loop import Loop
 from refbus.worker.store import Store as WorkerStore
 from refbus.worker.tail import Tail
 
-COMMS = (comms.initialize_communication_system, comms.Heartbeat, comms.CircuitBreaker, comms.TokenBucket)
+COMMS = (
+    comms.initialize_communication_system,
+    comms.MessageEnvelope,
+    comms.Heartbeat,
+    comms.CircuitBreaker,
+    comms.TokenBucket,
+)
 # A system, the module of its bus, the bus, the class that tells its options, and the other classes of the library.
 LIBRARY = (
     ("worker", "refbus.worker", WorkerBus, WorkerStore, (Loop, Heartbeat, Tail)),
@@ -60,9 +66,9 @@ def page() -> str:
 
 
 def _library(system: str, module: str, bus: Any, options: type, helpers: tuple[Any, ...]) -> Iterator[str]:
-    known = vars(import_module(module))
-    imports = [(module if kind.__name__ in known else kind.__module__, kind) for kind in (bus, *helpers)]
-    lines = [f"from {place} import {imported.__name__}" for place, imported in imports]
+    known = {id(value): name for name, value in vars(import_module(module)).items()}
+    names = {kind: known.get(id(kind), kind.__name__) for kind in (bus, *helpers)}
+    lines = [f"from {module if id(kind) in known else kind.__module__} import {name}" for kind, name in names.items()]
     yield from (f"## The library of `{system}`", "", "```python", *lines, "```", "")
     yield from _entry(f"{bus.__name__}{_signature(options)}", bus)
     replies: dict[str, Any] = {}
@@ -70,6 +76,11 @@ def _library(system: str, module: str, bus: Any, options: type, helpers: tuple[A
         yield from _entry(f"{method}{_signature(function)}", function)
         replies |= _typed_dicts(get_type_hints(inspect.unwrap(function))["return"])
     for helper in helpers:
+        if is_typeddict(helper):
+            yield from _entry(
+                f"{names[helper]}: {', '.join(f'{field}: {kind}' for field, kind in _fields(helper))}", helper
+            )
+            continue
         yield from _entry(f"{helper.__name__}{_signature(helper)}", helper)
         for name, function in inspect.getmembers(helper, inspect.isfunction):
             if not name.startswith("_"):

@@ -38,10 +38,8 @@ LEFT_OUT = (
     "worker/tail.py",
     "worker/heartbeat.py",
     "worker/loop.py",
-    "timeline/example.py",
     "timeline/graph.py",
     "timeline/run.py",
-    "timeline/server.py",
     "timeline/worker.py",
 )
 

@@ -6,11 +6,12 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from nats_server import NatsServer
+
 from refbus.timeline import filters, keys
 from refbus.timeline.bus import TimelineBus
 from refbus.timeline.message import Draft, Place, chained, draft
 from refbus.timeline.queue import Branch
-from refbus.timeline.server import NatsServer
 from refbus.timeline.sqlite import SqliteQueue
 
 SERVICE = {"type": "request", "service": "infer", "backend": "ollama"}

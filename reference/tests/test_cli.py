@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from refbus import cli
+from refbus.kernel.errors import StateConflict
 from refbus.worker.bus import WorkerBus
 from refbus.worker.tail import Tail
 
@@ -77,6 +78,13 @@ def test_a_worker_goes_its_way_by_the_seeds_commands(run: Run) -> None:
         run("spawn", verb)
         assert run(verb, verb)[0]["state"] == state
         run(verb, "w1", code=1)
+
+
+def test_a_step_that_is_refused_names_the_present_state(bus: WorkerBus) -> None:
+    """Whatever the caller believed."""
+    bus.transition("w1", "ASSIGNED")
+    with pytest.raises(StateConflict, match="no way leads from WORKING to COMPLETED; w1 is ASSIGNED"):
+        bus.transition("w1", "COMPLETED", "WORKING")
 
 
 def test_a_payload_from_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ def errors_are_forgotten():
 @fault("relay.retry.05", item="corpus:retries")
 def late_by_a_millisecond():
     """An attempt is due a millisecond late."""
-    rewrite(ledger.due, "(retry_count - 1)) <= ?", "(retry_count - 1)) < ?")
+    rewrite(ledger.due, "min(retry_count - 1, 20)) <= ?", "min(retry_count - 1, 20)) < ?")
 
 
 @fault("relay.retry.02", item="corpus:retries")
@@ -63,7 +63,7 @@ def one_try():
 @fault("relay.retry.04", item="corpus:retries")
 def pauses_of_one_length():
     """The pauses between attempts do not grow."""
-    rewrite(ledger.due, "(? << (retry_count - 1))", "(? << 0)")
+    rewrite(ledger.due, "(? << min(retry_count - 1, 20))", "(? << 0)")
 
 
 @fault("relay.retry.06", item="corpus:retries")

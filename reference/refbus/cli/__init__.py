@@ -14,9 +14,8 @@ from collections.abc import Sequence
 
 from refbus import __version__
 from refbus.cli import comms, relay, timeline, topics, worker
-from refbus.cli.common import EXIT_CODES, Commands
+from refbus.cli.common import EXIT_CODES, Commands, Parser, run, tell
 from refbus.kernel.errors import BusError
-from refbus.kernel.verdict import Verdict
 
 SYSTEMS = {"worker": worker, "comms": comms, "relay": relay, "timeline": timeline, "topics": topics}
 EXTRAS = {"nats": "nats", "prometheus_client": "relay", "watchfiles": "relay"}  # the extra of each module; others: web
@@ -27,14 +26,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         # Ctrl-C ends the program as SIGTERM does. An exception at any place may come in the middle of a lock.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _replace_closed()
     try:
         arguments = parser().parse_args(argv)
         with SYSTEMS[arguments.system].open_bus(arguments) as bus:
-            reply = arguments.run(bus, arguments)
-            if sys.stdout is not None:  # closed by whoever started this
-                sys.stdout.flush()
+            code = run(bus, arguments)
+            sys.stdout.flush()
     except BusError as error:
-        print(f"refbus: {error.code}: {error}", file=sys.stderr)
+        tell(error)
         return 1
     except ImportError as error:
         how = f"pip install './reference[{EXTRAS.get(error.name or '', 'web')}]' in busproof's folder"
@@ -46,12 +45,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"refbus: {error}", file=sys.stderr)
         return 1
-    return reply if type(reply) is int else int(isinstance(reply, Verdict) and not reply)
+    return code
+
+
+def _replace_closed() -> None:
+    """Whoever started this may have closed a standard file: the next file, a database perhaps, would get its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
 
 
 def parser() -> argparse.ArgumentParser:
     """Of all systems and their commands."""
-    top = argparse.ArgumentParser(prog="refbus", description="The reference buses of busproof.", epilog=EXIT_CODES)
+    top = Parser(prog="refbus", description="The reference buses of busproof.", epilog=EXIT_CODES)
     top.add_argument("--version", action="version", version=f"refbus {__version__}")
     systems = top.add_subparsers(metavar="SYSTEM", dest="system", required=True)
     for name, system in SYSTEMS.items():

@@ -1,9 +1,10 @@
-"""Common parts of the systems' command lines: adding commands, reading JSON, writing a line of it for each result."""
+"""Common parts of the systems' command lines: adding commands, running one, and what arguments may be."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import inspect
 import json
 import math
 import sys
@@ -17,37 +18,94 @@ from refbus.kernel import jsontext, process
 from refbus.kernel.beats import Beats
 from refbus.kernel.errors import InvalidArgument, NotFound
 from refbus.kernel.files import make_path
+from refbus.kernel.verdict import Verdict
 
 EXIT_CODES = (
     "Exit code: 0 done; 1 an error, or a claim, renewal, release, redrive, validation or delivery that was not granted;"
     " 2 words that mean nothing."
 )
 PAYLOAD_HELP = "JSON, or - for standard input"
+AGENT = "agent_id"  # the parameter that most methods have for who acts
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that knows only the arguments that were given: the bus knows its own defaults.
+
+    One that `runs_command` leaves the words behind `--` to it.
+    """
+
+    runs_command = False
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(argument_default=argparse.SUPPRESS, **settings)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """The arguments, and words that are none; `command` has those behind `--`."""
+        if not self.runs_command:
+            return super().parse_known_args(args, namespace)
+        words = list(args)
+        end = words.index("--") if "--" in words else len(words)
+        known, others = super().parse_known_args(words[:end], namespace)
+        known.command = words[end + 1 :]
+        if not known.command:
+            raise InvalidArgument(f"{self.prog} needs a command: … -- COMMAND")
+        return known, others
 
 
 class Commands:
     """The commands of one parser."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
-        self._commands = parser.add_subparsers(metavar="COMMAND", required=True)
+        self._commands: Any = parser.add_subparsers(metavar="COMMAND", required=True)
 
     def add(
-        self, name: str, run: Callable[[Any, Any], Any], says: str, *, takes_agent: bool = True, views: bool = False
-    ) -> argparse.ArgumentParser:
-        """A command that calls `run(bus, arguments)`; `--as` names who acts. One that only `views` makes no store."""
-        added = self._commands.add_parser(name, help=says, description=says, epilog=EXIT_CODES)
-        added.set_defaults(run=run, views=views)
-        if takes_agent:
-            added.add_argument("--as", dest="agent", required=True, metavar="AGENT", help="who acts")
-        return added
+        self,
+        name: str,
+        run: Callable[..., Any],
+        says: str,
+        *,
+        who: str | None = None,
+        shows: str | None = None,
+        views: bool = False,
+        runs_command: bool = False,
+    ) -> Parser:
+        """A command that calls `run(bus, …)`, with the arguments for which it has a parameter, and prints its reply.
 
-    def add_plain(self, name: str, method: str, says: str) -> None:
-        """A command that is a method of the bus without arguments."""
-        self.add(name, _plain, says, takes_agent=False, views=True).set_defaults(method=method)
+        `who`: the parameter that `--as` is for; `shows`: the only member of the reply that is printed. One that only
+        `views` makes no store.
+        """
+        added: Parser = self._commands.add_parser(name, help=says, description=says, epilog=EXIT_CODES)
+        added.set_defaults(run=run, shows=shows, views=views)
+        added.runs_command = runs_command
+        if who is not None:
+            added.add_argument("--as", dest=who, required=True, metavar="AGENT", help="who acts")
+        return added
 
     def group(self, name: str, says: str) -> Commands:
         """A command with commands of its own."""
         return Commands(self._commands.add_parser(name, help=says, description=says))
+
+
+def run(bus: Any, arguments: argparse.Namespace) -> int:
+    """Run the command: a line of JSON for each result. 1 for a verdict that says no; else what the command says."""
+    reply = arguments.run(bus, **taken(arguments.run, arguments))
+    if type(reply) is int:
+        return reply
+    shown = reply if arguments.shows is None else reply[arguments.shows]
+    for line in shown if isinstance(shown, list) else [] if shown is None else [shown]:
+        print_one(line)
+    return int(isinstance(reply, Verdict) and not reply)
+
+
+def taken(function: Callable[..., Any], arguments: argparse.Namespace) -> dict[str, Any]:
+    """The arguments that a function has parameters for; itself all of them, if it asks."""
+    known = inspect.signature(function).parameters
+    return {name: value for name, value in {**vars(arguments), "arguments": arguments}.items() if name in known}
+
+
+def print_one(result: Any) -> None:
+    """One result, one line."""
+    print(json.dumps(result, default=repr), flush=True)
 
 
 def a_path(text: str) -> Path:
@@ -57,14 +115,14 @@ def a_path(text: str) -> Path:
     return Path(text)
 
 
-def read_json(what: str, text: str) -> Any:
+def a_json(text: str) -> Any:
     """The value of an argument; `-` stands for standard input."""
-    if text == "-":
-        text = sys.stdin.read()
+    if text is argparse.SUPPRESS:  # the default, which argparse of Python 3.11 converts, too
+        return text
     try:
-        return jsontext.decode(text)
+        return jsontext.decode(sys.stdin.read() if text == "-" else text)
     except ValueError as error:
-        raise InvalidArgument(f"the {what} is no JSON: {error}") from error
+        raise InvalidArgument(f"this is no JSON: {error}") from error
 
 
 def made(folder: Path, database: Path, arguments: Any) -> Path:
@@ -79,29 +137,6 @@ def refuse_missing(database: Path, arguments: Any) -> None:
     """A mistyped path must not look like an empty bus."""
     if arguments.views and not database.exists():
         raise NotFound(f"there is no {str(database)!a:.300}")
-
-
-def given(**values: Any) -> dict[str, Any]:
-    """The options that were given; the bus knows its own defaults."""
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def print_one(reply: Any) -> Any:
-    """One result, one line. A command that returns it exits 1 if it is a verdict that says no."""
-    print(json.dumps(reply, default=repr), flush=True)
-    return reply
-
-
-def print_all(rows: list[Any]) -> None:
-    """A line for each."""
-    for row in rows:
-        print_one(row)
-
-
-def add_beats(beat: argparse.ArgumentParser) -> None:
-    """Options of a heartbeat that goes on."""
-    beat.add_argument("--every", type=float, metavar="SECONDS", help="and again, until --while ends")
-    beat.add_argument("--while", type=int, dest="pid", metavar="PID", help="beat while this process lives")
 
 
 def port(text: str) -> int:
@@ -126,6 +161,17 @@ def seconds(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text!a:.20} is no number of seconds from 0 on")
 
 
+def in_ms(text: str) -> int:
+    """The same in whole milliseconds."""
+    return round(1000 * seconds(text))
+
+
+def add_beats(beat: argparse.ArgumentParser) -> None:
+    """Options of a heartbeat that goes on."""
+    beat.add_argument("--every", type=float, default=None, metavar="SECONDS", help="and again, until --while ends")
+    beat.add_argument("--while", type=int, default=None, dest="pid", metavar="PID", help="while this process lives")
+
+
 def goes_on(arguments: Any) -> bool:
     """Is more than one beat wanted? Raises INVALID_ARGUMENT for options that mean nothing."""
     if arguments.every is None:
@@ -145,5 +191,6 @@ def beat_while(heart: Beats, arguments: Any) -> None:
             time.sleep(min(1.0, arguments.every))
 
 
-def _plain(bus: Any, arguments: Any) -> None:
-    print_one(getattr(bus, arguments.method)())
+def tell(error: Exception) -> None:
+    """One line on standard error."""
+    print(f"refbus: {getattr(error, 'code', type(error).__name__)}: {error}", file=sys.stderr)

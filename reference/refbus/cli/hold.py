@@ -10,8 +10,8 @@ import subprocess
 import sys
 from typing import Any
 
-from refbus.cli.common import print_one
-from refbus.kernel.errors import BusError, InvalidArgument
+from refbus.cli.common import tell
+from refbus.kernel.errors import BusError
 from refbus.worker.bus import WorkerBus
 from refbus.worker.heartbeat import Heartbeat
 
@@ -20,19 +20,20 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 def hold(bus: WorkerBus, arguments: Any) -> Any:
     """The command's exit code, 128 and the number of the signal that ended it, or the claim that was not granted."""
-    if not arguments.command:
-        raise InvalidArgument("hold needs a command: … -- COMMAND")
-    task, agent = arguments.task, arguments.agent
+    task, agent = arguments.task_id, arguments.agent_id
     claim = bus.try_claim_task(task, agent)
     if not claim:
-        return print_one(claim)
+        return claim
     try:
         with Heartbeat(bus, agent) as heart:
             heart.update("working", current_task=task)
             code = _run(bus, arguments, claim["token"])
     finally:
-        bus.release_claim(task, agent, claim["token"])
-    bus.heartbeat(agent, "idle")
+        try:
+            bus.release_claim(task, agent, claim["token"])
+            bus.heartbeat(agent, "idle")
+        except BusError as error:  # the claim ends by itself, and the command has ended
+            tell(error)
     return code if code >= 0 else 128 - code
 
 
@@ -51,14 +52,14 @@ def _run(bus: WorkerBus, arguments: Any, token: int) -> int:
                 return process.wait(bus.store.lease_ms / 3000)
             except subprocess.TimeoutExpired:
                 if not _renewed(bus, arguments, token):
-                    print(f"refbus: the claim of {arguments.task} is lost; its command is ended", file=sys.stderr)
+                    print(f"refbus: the claim of {arguments.task_id} is lost; its command is ended", file=sys.stderr)
                     process.terminate()
 
 
 def _renewed(bus: WorkerBus, arguments: Any, token: int) -> bool:
     """Is the task still ours? A call that failed is made again, while the lease lasts."""
     try:
-        return bool(bus.renew_claim(arguments.task, arguments.agent, token))
+        return bool(bus.renew_claim(arguments.task_id, arguments.agent_id, token))
     except BusError as error:
-        print(f"refbus: not renewed: {error.code}: {error}", file=sys.stderr)
+        tell(error)
         return True

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from refbus.cli.common import Commands, a_path, count, given, made, port, print_all, print_one, seconds
+from refbus.cli.common import Commands, a_path, count, made, port, print_one, seconds, taken
 from refbus.kernel.msgfile import KINDS, Message
 from refbus.relay import config, tree
 from refbus.relay.bus import RelayBus
@@ -65,8 +65,8 @@ def _folder(arguments: Any) -> Path:
 def add_commands(commands: Commands) -> None:
     """One command for each thing that an operator or an agent does."""
 
-    def add(name: str, opens: Callable[[Any], Any], run: Callable[[Any, Any], None], says: str) -> Any:
-        added = commands.add(name, run, says, takes_agent=opens is _mailbox)
+    def add(name: str, opens: Callable[[Any], Any], run: Callable[..., Any], says: str) -> Any:
+        added = commands.add(name, run, says, who="agent" if opens is _mailbox else None)
         added.set_defaults(opens=opens)
         return added
 
@@ -77,21 +77,30 @@ def add_commands(commands: Commands) -> None:
     running.add_argument(
         "--no-watch", action="store_true", help="look every quarter of a second, and do not wait for events"
     )
-    running.add_argument("--log", type=Path, metavar="FILE", help="a file that rotates (default: standard error)")
+    running.add_argument(
+        "--log", type=Path, default=None, metavar="FILE", help="a file that rotates (default: standard error)"
+    )
     running.add_argument("--log-bytes", type=count, default=10_000_000, metavar="N", help="when it rotates")
     running.add_argument("--log-keep", type=count, default=5, metavar="N", help="how many old ones are kept")
     running.add_argument("--log-level", choices=("info", "warning", "error"), default="info")
-    add("scan", _orchestrator, _scan, "make one pass, where no orchestrator runs")
-    add("status", _view, _status, "messages by status, and the agents")
-    audit = add("audit", _view, _audit, "what was refused, denied, removed or is odd")
+    add("scan", _orchestrator, RelayBus.scan, "make one pass, where no orchestrator runs")
+    add("status", _view, lambda view: view.status(), "messages by status, and the agents")
+    audit = add(
+        "audit",
+        _view,
+        lambda view, changes=False: view.trail(changes=changes),
+        "what was refused, denied, removed or is odd",
+    )
     audit.add_argument("--changes", action="store_true", help="and every change of the ledger")
     init = add("init", _settings, _init, "make the folder and its config.json, or change a setting in it")
     init.add_argument("--lead", metavar="AGENT", help="the agent behind the address Lead")
-    add("dump", _view, _dump, "all tables of the ledger")
-    backup = add("backup", _view, _backup, "copy the ledger into a file while it is used")
-    restore = add("restore", _orchestrator, _restore, "put a copy in the ledger's place, where no orchestrator runs")
+    add("dump", _view, lambda view: view.dump(), "all tables of the ledger")
+    backup = add("backup", _view, lambda view, path: view.backup(path), "copy the ledger into a file while it is used")
+    restore = add(
+        "restore", _orchestrator, RelayBus.restore, "put a copy in the ledger's place, where no orchestrator runs"
+    )
     for command in (backup, restore):
-        command.add_argument("file", type=Path)
+        command.add_argument("path", metavar="file", type=os.path.abspath)
     send = add("send", _mailbox, _send, "put a message into the agent's outbox")
     send.add_argument("--to", required=True, metavar="ADDRESS", help="an agent, *, #channel, Lead or __orchestrator__")
     send.add_argument("--kind", choices=KINDS, default="message")
@@ -102,59 +111,30 @@ def add_commands(commands: Commands) -> None:
         "--wait", type=seconds, metavar="SECONDS", help="for its processing; exit 1 if it failed or is not yet"
     )
     send.add_argument("body", nargs="?", default="", help="text, or - for standard input")
-    receive = add("receive", _mailbox, _receive, "what lies in the agent's inbox")
+    receive = add("receive", _mailbox, Mailbox.receive, "what lies in the agent's inbox")
     receive.add_argument("--take", action="store_true", help="and remove it")
 
 
-def _run(bus: RelayBus, arguments: Any) -> None:
+def _run(bus: RelayBus, arguments: Any, port: int | None = None, no_watch: bool = False) -> None:
     from refbus.relay import journal
     from refbus.relay.monitor import serving
     from refbus.relay.service import Service, until_signal
 
     journal.write_to(arguments.log, bytes_max=arguments.log_bytes, keep=arguments.log_keep, level=arguments.log_level)
-    service = Service(bus, watch=not arguments.no_watch)
+    service = Service(bus, watch=not no_watch)
     with contextlib.ExitStack() as stack:
-        if arguments.port is not None:
-            port = stack.enter_context(serving(bus, service, arguments.port))
+        if port is not None:
+            port = stack.enter_context(serving(bus, service, port))
             print_one({"metrics": f"http://127.0.0.1:{port}/metrics", "health": f"http://127.0.0.1:{port}/health"})
         until_signal(service, signal.signal, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-def _scan(bus: RelayBus, _arguments: Any) -> None:
-    print_one(bus.scan())
+def _init(path: Path, lead: str | None = None) -> Any:
+    return config.change(path, **({} if lead is None else {"lead": lead}))
 
 
-def _status(view: View, _arguments: Any) -> None:
-    print_one(view.status())
-
-
-def _audit(view: View, arguments: Any) -> None:
-    print_all(view.trail(changes=arguments.changes))
-
-
-def _init(path: Path, arguments: Any) -> None:
-    print_one(config.change(path, **given(lead=arguments.lead)))
-
-
-def _dump(view: View, _arguments: Any) -> None:
-    print_one(view.dump())
-
-
-def _backup(view: View, arguments: Any) -> None:
-    print_one(view.backup(str(arguments.file.absolute())))
-
-
-def _restore(bus: RelayBus, arguments: Any) -> None:
-    print_one(bus.restore(str(arguments.file.absolute())))
-
-
-def _send(mailbox: Mailbox, arguments: Any) -> Any:
-    body = sys.stdin.read() if arguments.body == "-" else arguments.body
-    attachment = mailbox.attach(arguments.attach.read_bytes()) if arguments.attach else None
-    message = Message(arguments.to, body, arguments.kind, arguments.thread, arguments.priority, attachment=attachment)
-    sent = mailbox.send(message)
-    return print_one(sent if arguments.wait is None else mailbox.outcome(sent["message_id"], arguments.wait))
-
-
-def _receive(mailbox: Mailbox, arguments: Any) -> None:
-    print_all(list(mailbox.receive(take=arguments.take)))
+def _send(mailbox: Mailbox, body: str, arguments: Any, attach: Path | None = None, wait: float | None = None) -> Any:
+    attachment = None if attach is None else mailbox.attach(attach.read_bytes())
+    text = sys.stdin.read() if body == "-" else body
+    sent = mailbox.send(Message(**taken(Message, arguments) | {"body": text, "attachment": attachment}))
+    return sent if wait is None else mailbox.outcome(sent["message_id"], wait)

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from refbus.cli.common import Commands, a_path, port, print_all, print_one, refuse_missing
+from refbus.cli.common import Commands, a_path, port, refuse_missing
 from refbus.kernel.errors import InvalidArgument, TopicNotFound
 from refbus.topics import environment
 from refbus.topics.bus import TopicsBus
@@ -39,17 +39,17 @@ def open_bus(arguments: Any) -> TopicsBus:
 
 def add_commands(commands: Commands) -> None:
     """One command for each thing that a person does with the bus."""
-    commands.add("serve", _serve, "serve MCP on stdin and stdout, for one agent", takes_agent=False)
-    web = commands.add("web", _web, "show topics live on a web page of this machine, read only", takes_agent=False)
+    commands.add("serve", _serve, "serve MCP on stdin and stdout, for one agent")
+    web = commands.add("web", _web, "show topics live on a web page of this machine, read only")
     web.add_argument("--port", type=port, metavar="PORT", default=8765, help="0 takes a free one")
     listing = commands.add(
-        "list", _list, "one line of JSON for each topic, the newest first", takes_agent=False, views=True
+        "list", TopicsBus.topic_list, "one line of JSON for each topic, the newest first", shows="topics", views=True
     )
-    listing.add_argument("--status", choices=("open", "closed", "all"), default="open")
-    export = commands.add("export", _export, "print a topic's messages", takes_agent=False, views=True)
-    rename = commands.add("rename", _rename, "give a topic another name", takes_agent=False, views=True)
-    delete = commands.add("delete", _delete, "remove a topic with all its messages", takes_agent=False, views=True)
-    wipe = commands.add("wipe", _wipe, "remove everything, whatever version the database has", takes_agent=False)
+    listing.add_argument("--status", choices=("open", "closed", "all"))
+    export = commands.add("export", _export, "print a topic's messages", views=True)
+    rename = commands.add("rename", _rename, "give a topic another name", views=True)
+    delete = commands.add("delete", _delete, "remove a topic with all its messages", views=True)
+    wipe = commands.add("wipe", _wipe, "remove everything, whatever version the database has")
     for command in (export, rename, delete):
         command.add_argument("topic", metavar="TOPIC", help="its id, or its name")
     export.add_argument("--format", choices=("markdown", "jsonl"), default="markdown")
@@ -58,40 +58,36 @@ def add_commands(commands: Commands) -> None:
         command.add_argument("--yes", action="store_true", help="do not ask")
 
 
-def _serve(bus: TopicsBus, _arguments: Any) -> None:
+def _serve(bus: TopicsBus) -> None:
     from refbus.topics.mcp.server import run
 
     run(bus)
 
 
-def _web(bus: TopicsBus, arguments: Any) -> None:
+def _web(bus: TopicsBus, port: int) -> None:
     from refbus.topics.web.server import serve
 
-    serve(bus, arguments.port, lambda url: print(url, flush=True))
+    serve(bus, port, lambda url: print(url, flush=True))
 
 
-def _list(bus: TopicsBus, arguments: Any) -> None:
-    print_all(bus.topic_list(arguments.status)["topics"])
+def _export(bus: TopicsBus, topic: str, format: str) -> None:
+    export = bus.export_markdown if format == "markdown" else bus.export_jsonl
+    sys.stdout.writelines(export(_topic_id(bus, topic)))
 
 
-def _export(bus: TopicsBus, arguments: Any) -> None:
-    export = bus.export_markdown if arguments.format == "markdown" else bus.export_jsonl
-    sys.stdout.writelines(export(_topic_id(bus, arguments.topic)))
+def _rename(bus: TopicsBus, topic: str, name: str) -> Any:
+    return bus.topic_rename(_topic_id(bus, topic), name)
 
 
-def _rename(bus: TopicsBus, arguments: Any) -> None:
-    print_one(bus.topic_rename(_topic_id(bus, arguments.topic), arguments.name))
+def _delete(bus: TopicsBus, topic: str, yes: bool = False) -> Any:
+    topic_id = _topic_id(bus, topic)
+    _confirm(yes, f"Delete topic {topic!r} ({topic_id}) with all its messages")
+    return bus.topic_delete(topic_id)
 
 
-def _delete(bus: TopicsBus, arguments: Any) -> None:
-    topic_id = _topic_id(bus, arguments.topic)
-    _confirm(arguments, f"Delete topic {arguments.topic!r} ({topic_id}) with all its messages")
-    print_one(bus.topic_delete(topic_id))
-
-
-def _wipe(bus: TopicsBus, arguments: Any) -> None:
-    _confirm(arguments, f"Delete everything in {bus.store.path}")
-    print_one(bus.wipe())
+def _wipe(bus: TopicsBus, yes: bool = False) -> Any:
+    _confirm(yes, f"Delete everything in {bus.store.path}")
+    return bus.wipe()
 
 
 def _topic_id(bus: TopicsBus, id_or_name: str) -> str:
@@ -106,8 +102,8 @@ def _topic_id(bus: TopicsBus, id_or_name: str) -> str:
     return str(topic_ids[0])
 
 
-def _confirm(arguments: Any, question: str) -> None:
-    if arguments.yes:
+def _confirm(yes: bool, question: str) -> None:
+    if yes:
         return
     if not sys.stdin.isatty():
         raise InvalidArgument(f"{question}? Nobody is here to ask: say --yes")

@@ -13,18 +13,6 @@ from refbus.kernel.rules import limit as limits
 VERSION = "1.0"
 REQUIRED = ("id", "type", "version", "timestamp", "from_agent", "channel", "priority", "payload")
 PRIORITY_MIN, PRIORITY_MAX = 1, 10
-COLUMNS = (
-    "id",
-    "type",
-    "version",
-    "timestamp",
-    "correlation_id",
-    "from_agent",
-    "to_agent",
-    "channel",
-    "priority",
-    "payload",
-)
 
 
 class Message(TypedDict):
@@ -61,6 +49,9 @@ class Envelope(NamedTuple):
     def content(self) -> tuple[Any, ...]:
         """All but the fields that each send has of its own: id, time and version."""
         return (self.type, self.correlation_id, *self[5:])
+
+
+COLUMNS = Envelope._fields
 
 
 def draft(

@@ -25,9 +25,10 @@ ERROR_CHARS_MAX = 65_536
 
 
 class Claimed(TypedDict):
-    """claim_message. A message that is not claimed has neither count nor end."""
+    """claim_message. A message that is not claimed has neither count nor end, but a reason."""
 
     claimed: bool
+    reason: NotRequired[str]
     delivery_count: NotRequired[int]  # the fencing token of this claim
     visible_at: NotRequired[str]  # the claim ends then
 
@@ -70,11 +71,11 @@ class Leases:
         with self.store.transaction() as tx:
             row = tx.row(_CLAIMABLE, {"id": message_id, "agent": agent_id, "now": iso.text(tx.now_us)})
             if row is None:
-                return verdict(Claimed(claimed=False))
+                return verdict(Claimed(claimed=False, reason="there is no such message for this agent"))
             state = State(*row)
             before = self.delivery_of(tx, message_id, agent_id, state)
             if not delivery.may_claim(before, tx.now_us):
-                return verdict(Claimed(claimed=False))
+                return verdict(Claimed(claimed=False, reason=_REASONS[before.status]))
             after = delivery.claimed(before, tx.now_us, self.store.visibility_ms)
             self.store_delivery(tx, message_id, agent_id, after, None)
             if not state.is_broadcast:
@@ -266,6 +267,13 @@ def _check_error(error: object) -> None:
         raise InvalidArgument(f"error must be a text of 1 to {ERROR_CHARS_MAX} characters, or absent")
     limits.payload(error)  # half surrogates
 
+
+_REASONS = {
+    "processing": "it is in somebody's hands",
+    "failed": "it has failed, and is not due yet",
+    "done": "it is done",
+    "dead": "it is a dead letter",
+}
 
 _STATE = "SELECT status, delivery_count, to_agent, last_delivered_at FROM messages WHERE id = ?"
 

@@ -12,6 +12,7 @@ not: they promise nothing.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import random
 import sqlite3
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from refbus.kernel.errors import (
+    INTERNAL_SAYS,
     BusError,
     Busy,
     Corrupt,
@@ -38,6 +40,7 @@ from refbus.kernel.files import FILE_MODE
 from refbus.kernel.rules import retry
 from refbus.kernel.sight import Identity, Sight, identity
 
+log = logging.getLogger(__name__)
 Seen = TypeVar("Seen")
 
 BUSY_TIMEOUT_MS = 5000
@@ -335,7 +338,8 @@ def fault(error: sqlite3.Error, *, definite: bool) -> BusError:
         return Corrupt(says)
     if code in _POISONS or code in (sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
         return IoError(says, definite=definite or code in _STALE)
-    return Internal(says, definite=definite)
+    log.error("%s", says)
+    return Internal(INTERNAL_SAYS, definite=definite)
 
 
 def _primary_code(error: sqlite3.Error) -> int:

@@ -1,36 +1,4 @@
-"""Every error that a bus answers with. `definite` says whether the operation certainly did not happen.
-
-BusError
-├── InvalidArgument    INVALID_ARGUMENT    a value that the operation does not take
-├── PayloadTooLarge    PAYLOAD_TOO_LARGE   more JSON than the bus carries
-├── IdConflict         ID_CONFLICT         the id is taken by a message with other content
-├── Backpressure       BACKPRESSURE        the recipient has too many unread messages
-├── StateConflict      STATE_CONFLICT      a worker is not in the state that the caller believes
-├── NotFound           NOT_FOUND           no such agent, vote, dead letter or artifact
-│   └── TopicNotFound      TOPIC_NOT_FOUND      no such topic
-├── TopicClosed        TOPIC_CLOSED        nothing can be sent to a closed topic
-├── AgentNameInUse     AGENT_NAME_IN_USE   the name is reserved, and the token does not prove it is the caller's
-├── AgentNotJoined     AGENT_NOT_JOINED    the session is nobody on this topic, or another one took its name over
-├── NotClaimed         NOT_CLAIMED         a message that the caller has not claimed, or claimed and lost
-├── RateLimited        RATE_LIMITED        the agent's token bucket is empty
-├── CircuitOpen        CIRCUIT_OPEN        the circuit breaker lets nothing through
-├── VoteClosed         VOTE_CLOSED         the deadline of the vote has passed
-├── TimedOut           TIMEOUT             no answer in time; the request itself was sent
-├── NotOpen            NOT_OPEN            no store is open
-├── Locked             LOCKED              another orchestrator lives on this folder
-├── SchemaMismatch     SCHEMA_MISMATCH     the file is of a version that this program does not know
-│   └── DbSchemaMismatch   DB_SCHEMA_MISMATCH   the same, as the topics seed names it
-├── BlobInvalid        BLOB_INVALID        the value is no name of a blob
-├── BlobMissing        BLOB_MISSING        the blob's file is not there
-├── BlobCorrupt        BLOB_CORRUPT        the blob's file is not what its name says
-├── Busy               BUSY                another process held the lock through all retries
-│   └── DbBusy             DB_BUSY              the same, as the topics seed names it
-├── Unreachable        UNREACHABLE         the server of the bus does not answer; unless said otherwise nobody knows
-├── DiskFull           DISK_FULL           no space; rolled back
-├── IoError            IO_ERROR            the disk failed; unless said otherwise nobody knows what it kept
-├── Corrupt            CORRUPT             the database file is damaged
-└── Internal           INTERNAL            a fault of this program
-"""
+"""Every error that a bus answers with, by its code. `definite` says whether the operation certainly did not happen."""
 
 from __future__ import annotations
 

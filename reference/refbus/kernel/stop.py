@@ -10,6 +10,11 @@ import contextlib
 import os
 import select
 import time
+from collections.abc import Callable
+from typing import Any
+
+from refbus.kernel.errors import BusError
+from refbus.kernel.rules import retry
 
 
 class Stop:
@@ -58,3 +63,17 @@ class Stop:
         deadline = time.monotonic() + timeout_s
         while not self._is_set and (left_s := deadline - time.monotonic()) > 0:
             self.wait(left_s)
+
+    def repeat(
+        self, step: Callable[[], object], tell: Callable[[Any], object], errors: type[Exception] = BusError
+    ) -> None:
+        """Take a step, again and again, until the end. One that failed is told, and the next one comes later."""
+        failures = 0
+        while not self._is_set:
+            try:
+                step()
+                failures = 0
+            except errors as error:
+                tell(error)
+                self.pause(retry.failure_pause_s(failures))
+                failures += 1

@@ -8,11 +8,13 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 
 from refbus.kernel.files import FILE_MODE
 from refbus.kernel.msgfile import Stat
-from refbus.relay import tree
+from refbus.relay import ledger, tree
+from refbus.relay.ledger import Row
 from refbus.relay.store import Store
 
 log = logging.getLogger("refbus.relay.archive")
@@ -25,6 +27,7 @@ class Archive:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._is_alerted = False
+        self._trimmed: datetime.date | None = None  # the day on which the log was
         self._unsynced: set[tuple[str, ...]] = set()  # folders, by their parts
         self._doubted: set[str] = set()  # agents
 
@@ -69,14 +72,18 @@ class Archive:
             return False
         return True
 
-    def settle(self) -> None:
-        """Make the moves survive a power cut, before the ledger tells of them."""
+    def settle(self, moved: Sequence[Row] = ()) -> None:
+        """Make the moves survive a power cut, and then let the ledger tell of them."""
         unsynced, doubted = self._unsynced, self._doubted
         self._unsynced, self._doubted = set(), set()
         if self._store.is_power_safe:  # without FULL the ledger, too, may forget its last commits
             for parts in sorted(unsynced.union(*map(self._folders, doubted)), reverse=True):
                 with tree.folder(self._store.root, tree.ARCHIVE, *parts) as fd:
                     os.fsync(fd)
+        if moved:
+            with self._store.transaction() as tx:
+                for row in moved:
+                    ledger.archive(tx, row.id)
 
     def rotate(self) -> int:
         """Remove the days that are too old; and the oldest ones while the disk is nearly full, if that is wanted.
@@ -87,6 +94,9 @@ class Archive:
         today = self._today()
         days = min(config.retention_days, today.toordinal() - 1)  # the first day that has a name
         oldest = (today - datetime.timedelta(days=days)).isoformat()
+        if today != self._trimmed:
+            self._trim_log(days)
+            self._trimmed = today
         removed = 0
         for date in self._dates():
             if date >= today.isoformat() or (date >= oldest and not self._is_low()):
@@ -95,6 +105,11 @@ class Archive:
             log.info("archive_removed", extra={"date": date})
             removed += 1
         return removed
+
+    def _trim_log(self, days: int) -> None:
+        """The log of the ledger's changes lasts as long as the archive, by the wall clock, which its triggers tell."""
+        with self._store.transaction() as tx:
+            tx.execute("DELETE FROM ledger_log WHERE at_ms < ?", (time.time_ns() // 1_000_000 - days * 86_400_000,))
 
     def disk_percent(self) -> float:
         """How full the disk is, as a user sees it."""

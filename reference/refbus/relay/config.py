@@ -39,7 +39,7 @@ class Config:
     retries_max: int = 3
     retry_ms: int = 1_000  # before the first retry; twice as long before each next one
     rate_per_min: int = 6_000  # messages of an agent; the others wait in its outbox
-    retention_days: int = 30  # of the archive
+    retention_days: int = 30  # of the archive, and of the log of the ledger's changes
     agent_timeout_ms: int = 60 * 60 * 1000  # an agent that was silent so long is inactive
     grace_ms: int = 2_000  # between SIGTERM and SIGKILL
     scan_interval_ms: int = 250  # between two passes without an event

@@ -40,7 +40,8 @@ CREATE TABLE IF NOT EXISTS audit_log (
 );
 CREATE INDEX IF NOT EXISTS idx_audit_log_path ON audit_log(path, event);
 
--- Every change of a message's or an agent's status, whoever makes it (5.4), by the wall clock
+-- Every change of a message's or an agent's status, of a subscription and of a saved state, whoever makes it (5.4),
+-- by the wall clock
 CREATE TABLE IF NOT EXISTS ledger_log (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     at_ms INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)),
@@ -66,6 +67,16 @@ CREATE TRIGGER IF NOT EXISTS log_agent AFTER UPDATE OF status ON agents WHEN NEW
 END;
 CREATE TRIGGER IF NOT EXISTS log_removed_agent AFTER DELETE ON agents BEGIN
     INSERT INTO ledger_log (event, path) VALUES ('removed', 'agents/' || OLD.name);
+END;
+
+CREATE TRIGGER IF NOT EXISTS log_subscription AFTER INSERT ON subscriptions BEGIN
+    INSERT INTO ledger_log (event, path, detail) VALUES ('subscribed', 'agents/' || NEW.agent_name, NEW.channel);
+END;
+CREATE TRIGGER IF NOT EXISTS log_removed_subscription AFTER DELETE ON subscriptions BEGIN
+    INSERT INTO ledger_log (event, path, detail) VALUES ('unsubscribed', 'agents/' || OLD.agent_name, OLD.channel);
+END;
+CREATE TRIGGER IF NOT EXISTS log_state AFTER INSERT ON continuity BEGIN
+    INSERT INTO ledger_log (event, path) VALUES ('state_saved', 'agents/' || NEW.agent_name);
 END;
 
 -- How much an agent sent lately, and where its inbox ends

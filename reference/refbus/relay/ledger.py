@@ -104,7 +104,7 @@ def due(tx: Transaction, after: int, retry_ms: int, at_most: int) -> list[Row]:
         "SELECT id, message_id, agent_name, file_path, file_size, file_mtime_ns, file_inode, checksum, retry_count "
         "FROM messages WHERE status = 'pending' AND direction = 'outbox' AND id > ? "
         "AND (retry_count = 0 OR processed_at > ? "
-        "OR processed_at IS NULL OR processed_at + (? << (retry_count - 1)) <= ?) ORDER BY id LIMIT ?",
+        "OR processed_at IS NULL OR processed_at + (? << min(retry_count - 1, 20)) <= ?) ORDER BY id LIMIT ?",
         (after, tx.now_ms, retry_ms, tx.now_ms, at_most),
     )
     return [Row.of(row) for row in rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter as Counts
 from typing import TypedDict
 
 from refbus.relay.archive import Archive
@@ -21,7 +22,7 @@ class Metrics:
 
     def __init__(self, store: Store, archive: Archive) -> None:
         self._store, self._archive = store, archive
-        self.passes = self.completed = self.failed = self.retried = self.discovered = self.refused = 0
+        self.passes, self.outcomes = 0, Counts[str]()
         self.last_pass_s = 0.0
 
     def metrics(self) -> Text:
@@ -31,7 +32,7 @@ class Metrics:
         registry = CollectorRegistry()
         outcomes = Counter("relay_messages", "Messages by what became of them", ["outcome"], registry=registry)
         for outcome in ("discovered", "completed", "failed", "retried", "refused"):
-            outcomes.labels(outcome).inc(getattr(self, outcome))
+            outcomes.labels(outcome).inc(self.outcomes[outcome])
         Counter("relay_passes", "Passes over the folder", registry=registry).inc(self.passes)
         Gauge("relay_pass_seconds", "Duration of the last pass", registry=registry).set(self.last_pass_s)
         Gauge("relay_disk_percent", "How full the disk is", registry=registry).set(self._archive.disk_percent())

@@ -77,7 +77,9 @@ class Passes:
         except OSError as error:
             raise _told(error) from error
         done["refused"] = self._audit.added - refused
-        self._count(done, time.perf_counter() - began)
+        self._metrics.passes += 1
+        self._metrics.last_pass_s = time.perf_counter() - began
+        self._metrics.outcomes.update(done)
         if self._store.troubles.first is not None:
             raise _told(self._store.troubles.first) from self._store.troubles.first
         self._is_interrupted = False
@@ -135,16 +137,6 @@ class Passes:
             with self._store.transaction() as tx:
                 self._audit.add(tx, "clock_back", "", f"{self._last_ms - now_ms} ms")
         self._last_ms = now_ms
-
-    def _count(self, done: Pass, seconds: float) -> None:
-        metrics = self._metrics
-        metrics.passes += 1
-        metrics.last_pass_s = seconds
-        metrics.discovered += done["discovered"]
-        metrics.completed += done["completed"]
-        metrics.failed += done["failed"]
-        metrics.retried += done["retried"]
-        metrics.refused += done["refused"]
 
 
 def _told(error: OSError) -> BusError:

@@ -203,8 +203,4 @@ class Processing:
             if not failure.is_transient or row.retry_count >= config.retries_max:
                 self._archive.move(row.agent, row.name, row.stat)
         moved = [row for row in batch.done if self._archive.move(row.agent, row.name, row.stat)]
-        self._archive.settle()
-        if moved:
-            with self._store.transaction() as tx:
-                for row in moved:
-                    ledger.archive(tx, row.id)
+        self._archive.settle(moved)

@@ -85,11 +85,7 @@ class Recovery:
         moved = [row for row in done if self._move(row)]
         for row in failed:
             self._move(row)
-        self._archive.settle()
-        if moved:
-            with self._store.transaction() as tx:
-                for row in moved:
-                    ledger.archive(tx, row.id)
+        self._archive.settle(moved)
 
     def _move(self, row: Row) -> bool:
         stat = self._stat(row)

@@ -18,7 +18,6 @@ from refbus.relay.names import SUFFIX
 
 log = logging.getLogger("refbus.relay.service")
 GAP_S = 0.01  # between passes, however much is written
-PAUSE_S_FIRST, PAUSE_S_MAX, DOUBLINGS = 0.1, 5.0, 6  # after passes that failed
 _STEP_MS, _DEBOUNCE_MS = 5, 20
 
 
@@ -41,22 +40,17 @@ class Service:
             log.warning(
                 "no_lead", extra={"hint": "messages to Lead fail until: refbus relay init --lead NAME; restart"}
             )
-        failures = 0
-        while not self._stop.is_set():
-            self._stop.hush()
-            self._notice_config()
-            try:
-                self._bus.scan()
-            except BusError as error:
-                log.error("pass_failed", extra={"code": error.code, "error": str(error)})
-                self._stop.pause(min(PAUSE_S_MAX, PAUSE_S_FIRST * 2**failures))
-                failures = min(failures + 1, DOUBLINGS)
-                continue
-            failures, self._last_good = 0, time.monotonic()
-            self._rest()
+        self._stop.repeat(self._pass, _tell)
         log.info("stopped")
         if watcher is not None:
             watcher.join(timeout=5)
+
+    def _pass(self) -> None:
+        self._stop.hush()
+        self._notice_config()
+        self._bus.scan()
+        self._last_good = time.monotonic()
+        self._rest()
 
     def stop(self) -> None:
         """End after the pass that is under way. A signal handler may call it."""
@@ -105,6 +99,10 @@ class Service:
                 self._stop.ring()
         except (OSError, RuntimeError) as error:  # the limit on watches, a folder that went
             log.warning("no_watch", extra={"error": str(error)})
+
+
+def _tell(error: BusError) -> None:
+    log.error("pass_failed", extra={"code": error.code, "error": str(error)})
 
 
 def _is_message(_change: object, path: str) -> bool:

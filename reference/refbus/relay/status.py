@@ -29,11 +29,5 @@ class Status:
         """Now."""
         with self._store.snapshot() as tx:
             count = dict(tx.rows("SELECT status, count(*) FROM messages GROUP BY status"))
-            return {
-                "pending": count.get("pending", 0),
-                "processing": count.get("processing", 0),
-                "completed": count.get("completed", 0),
-                "failed": count.get("failed", 0),
-                "archived": count.get("archived", 0),
-                "agents": self._presence.states(tx),
-            }
+            counts = {status: count.get(status, 0) for status in Standing.__annotations__}
+            return {**counts, "agents": self._presence.states(tx)}  # type: ignore[typeddict-item]

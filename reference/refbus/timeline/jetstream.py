@@ -43,6 +43,9 @@ _DELIVERY = re.compile(
 )
 
 
+MARKS_MAX = 1_000
+
+
 class JetStreamQueue:
     """The stream VLINDER of one JetStream account; it is made if missing."""
 
@@ -107,6 +110,8 @@ class JetStreamQueue:
             if node.number > after:
                 nodes.append(node)
                 if len(nodes) == limit:
+                    if len(self._marks) >= MARKS_MAX:
+                        self._marks.clear()  # who reads on begins at the timeline's start once
                     self._marks[timeline, submission] = (node.number, seq)
                     break
         return nodes

@@ -18,6 +18,7 @@ from refbus.timeline.queue import Branch
 from refbus.timeline.store import Store
 
 PAGE = 500
+ORIGINS_MAX = 10_000  # kept in memory; others are asked for again
 
 
 class Span(NamedTuple):
@@ -95,5 +96,7 @@ class Lineage:
         known = self._origins.get(timeline) or self.store.queue.branch(timeline)
         if known is None:
             raise NotFound(f"there is no timeline {token.shown(timeline)!r:.100}")
+        if len(self._origins) >= ORIGINS_MAX:
+            self._origins.clear()
         self._origins[timeline] = known
         return known

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from refbus.kernel.errors import IdConflict
+from refbus.kernel.stop import Stop
 from refbus.timeline import keys
 from refbus.timeline.bus import TimelineBus
 from refbus.timeline.message import Message
@@ -47,11 +48,8 @@ class Worker:
 
     def run(self, is_stopped: Callable[[], bool]) -> None:
         """Work until stopped. A message that fails is told on stderr, and comes again after ack_wait."""
-        while not is_stopped():
-            try:
-                self.step(WAIT_MS)
-            except Exception:
-                traceback.print_exc()
+        stop = Stop()
+        stop.repeat(lambda: stop.set() if is_stopped() else self.step(WAIT_MS), traceback.print_exception, Exception)
 
 
 def service(bus: TimelineBus, name: str, backend: str, answer: Callable[[Message], Any]) -> Worker:

@@ -107,23 +107,15 @@ class Browse:
             raise no_topic(topic_id)
 
 
-_AFTER = """
-    SELECT m.message_id, m.topic_id, m.seq, m.sender, m.message_type, m.reply_to, m.content_markdown, m.metadata_json,
-           m.client_message_id, m.created_at, a.seq
-    FROM messages AS m LEFT JOIN messages AS a ON a.message_id = m.reply_to AND a.topic_id = m.topic_id
-    WHERE m.topic_id = :topic AND m.seq > :after AND typeof(m.seq) = 'integer'
-        AND (:sender IS NULL OR m.sender = :sender) AND (:type IS NULL OR m.message_type = :type)
-    ORDER BY m.seq LIMIT :limit
-"""
-
-_NEWEST = """
+_PAGE = """
     SELECT m.message_id, m.topic_id, m.seq, m.sender, m.message_type, m.reply_to, m.content_markdown, m.metadata_json,
            m.client_message_id, m.created_at, a.seq
     FROM messages AS m LEFT JOIN messages AS a ON a.message_id = m.reply_to AND a.topic_id = m.topic_id
     WHERE m.topic_id = :topic AND typeof(m.seq) = 'integer'
         AND (:sender IS NULL OR m.sender = :sender) AND (:type IS NULL OR m.message_type = :type)
-    ORDER BY m.seq DESC LIMIT :limit
 """
+_AFTER = f"{_PAGE} AND m.seq > :after ORDER BY m.seq LIMIT :limit"
+_NEWEST = f"{_PAGE} ORDER BY m.seq DESC LIMIT :limit"
 
 _UNANSWERED = """
     SELECT message_id, topic_id, seq, sender, message_type, reply_to, content_markdown, metadata_json,

@@ -10,7 +10,7 @@ from typing import TypedDict
 
 from refbus import __version__
 from refbus.kernel.clock import Clock
-from refbus.kernel.face import Face, delegate
+from refbus.kernel.face import Face, delegate, delegated
 from refbus.topics.browse import Browse
 from refbus.topics.cursor import Cursor
 from refbus.topics.embedding import Embedder
@@ -38,19 +38,6 @@ class TopicsBus(Face):
 
     Threads may share it. The file is opened by the first call.
     """
-
-    METHODS = (
-        "ping",
-        "topic_create",
-        "topic_list",
-        "topic_resolve",
-        "topic_close",
-        "topic_join",
-        "topic_presence",
-        "cursor_reset",
-        "messages_search",
-        "sync",
-    )
 
     def __init__(
         self,
@@ -84,6 +71,7 @@ class TopicsBus(Face):
     cursor_reset = delegate("cursor", Cursor.cursor_reset)
     messages_search = delegate("search", Search.messages_search)
     sync = delegate("cursor", Cursor.sync)
+    METHODS = ("ping", *delegated(vars()))
     begin_sync = delegate("cursor", Cursor.begin_sync)
 
     # Acts of a person on the file, which no agent may do. Sessions that are open see them with their next call.

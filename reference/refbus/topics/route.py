@@ -172,16 +172,8 @@ def _newest(tx: Transaction, name: str, status: Literal["open", "closed"]) -> To
 
 
 def _topic_row(row: tuple[Any, ...]) -> TopicRow:
-    topic_id, name, status, created_at, closed_at, reason, metadata_json = row
-    return {
-        "topic_id": topic_id,
-        "name": name,
-        "status": status,
-        "created_at": created_at,
-        "closed_at": closed_at,
-        "close_reason": reason,
-        "metadata": metadata_value(metadata_json),
-    }
+    names = ("topic_id", "name", "status", "created_at", "closed_at", "close_reason", "metadata")
+    return dict(zip(names, (*row[:-1], metadata_value(row[-1])), strict=True))  # type: ignore[return-value]
 
 
 def _free_id(tx: Transaction) -> str:

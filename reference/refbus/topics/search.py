@@ -9,10 +9,11 @@ A search that cannot be done as asked is done as well as possible, and `warnings
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NotRequired, TypedDict
 
-from refbus.kernel.errors import BusError, InvalidArgument
+from refbus.kernel.errors import InvalidArgument
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.store import Store
 from refbus.kernel.transaction import Transaction
@@ -25,6 +26,7 @@ LIMIT_MAX = 1000
 SNIPPET_CHARS = 240
 ROWS_AT_ONCE = 500
 NO_MODEL = "no embedding model is loaded"
+_FENCE = re.compile(r"(?:`{3,}|~{3,})[^`\n]*")  # with the name of its language; what it holds is told
 RANK_CONSTANT = 60  # of reciprocal rank fusion, as its authors chose it
 
 Hit = dict[str, Any]  # a result: topic_id, topic_name, message_id, seq, sender, message_type, created_at, snippet, …
@@ -207,17 +209,13 @@ class Search:
 
     def has_fts(self) -> bool:
         """Is there a full-text index, or can one be made? Not every SQLite is built with FTS5."""
-        try:
-            with self._store.snapshot() as tx:
-                if tx.execute("SELECT 1 FROM sqlite_master WHERE name = 'search_index'").fetchone():
-                    tx.execute("SELECT 1 FROM search_index LIMIT 1")
-                    return True
-            with self._store.transaction() as tx:
-                tx.execute(_CREATE_INDEX)
-        except BusError as error:
-            if "no such module" not in str(error):
-                raise
-            return False
+        with self._store.snapshot() as tx:
+            if tx.row("SELECT 1 FROM pragma_module_list WHERE name = ?", (_MODULE,)) is None:
+                return False
+            if tx.row("SELECT 1 FROM sqlite_master WHERE name = 'search_index'") is not None:
+                return True
+        with self._store.transaction() as tx:
+            tx.execute(_CREATE_INDEX)
         return True
 
 
@@ -241,7 +239,7 @@ def hit(row: Sequence[Any]) -> Hit:
 
 def plain(text: str) -> str:
     """One line without marks (B11)."""
-    line = " ".join(_shown(text).split())
+    line = " ".join(_FENCE.sub(" ", _shown(text)).split())
     return line if len(line) <= SNIPPET_CHARS else line[:SNIPPET_CHARS] + "…"
 
 
@@ -256,6 +254,7 @@ def _advance(tx: Transaction, index_name: str, topic_id: str, seq: int) -> bool:
 
 _FIELDS = ("topic_id", "topic_name", "message_id", "seq", "sender", "message_type", "created_at", "content_markdown")
 
+_MODULE = "fts5"
 # In a table of its own, because the file must also open where FTS5 is missing.
 _CREATE_INDEX = """
     CREATE VIRTUAL TABLE IF NOT EXISTS search_index

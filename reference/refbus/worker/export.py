@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from refbus.kernel.jsonl import JsonlFile
-from refbus.worker.message import as_row
+from refbus.worker.message import EVERYWHERE, as_row
 from refbus.worker.replies import Exported
 from refbus.worker.store import JSONL_NAME, Store
 
@@ -63,14 +63,7 @@ def _line(row: tuple[Any, ...]) -> str:
     return json.dumps(as_row(row), default=lambda data: data.decode("utf-8", "replace")) + "\n"
 
 
-_NEXT_ROWS = """
-    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
-    FROM messages WHERE seq > :last
-    UNION ALL
-    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
-    FROM archived_messages WHERE seq > :last
-    ORDER BY seq LIMIT :limit
-"""
+_NEXT_ROWS = f"{EVERYWHERE.format('seq > :last')} ORDER BY seq LIMIT :limit"
 
 # The last number given may be above the newest message: a retry burns one, and a stranger may delete.
 _STATED_AND_GIVEN = """

@@ -21,6 +21,11 @@ COLUMNS = (
     "payload_ref",
 )
 
+# Every message, archived ones included, that meets a condition.
+EVERYWHERE = " UNION ALL ".join(
+    f"SELECT {', '.join(COLUMNS)} FROM {table} WHERE {{0}}" for table in ("messages", "archived_messages")
+)
+
 Values = tuple[str, int, str, str | None, str, str | None, str | None, str | None, str | None]
 
 _FIELDS = {"id", "to", "type", "correlation_id", "in_reply_to", "payload"}

@@ -13,6 +13,7 @@ from refbus.kernel import jsontext
 from refbus.kernel.errors import BlobCorrupt, BlobInvalid, BlobMissing
 from refbus.kernel.rules import limit as limits
 from refbus.worker.blob import Blobs
+from refbus.worker.message import EVERYWHERE
 from refbus.worker.reader import Reader
 from refbus.worker.replies import Messages
 from refbus.worker.store import Store
@@ -95,16 +96,12 @@ _NOT_INDEXED = """
 """
 
 # A message that another program deleted is still in the index, and counts for nothing.
-_MATCHING = """
+_MATCHING = f"""
     WITH found(seq) AS (
         SELECT rowid FROM search_index
         WHERE search_index MATCH :query
           AND (rowid IN (SELECT seq FROM messages) OR rowid IN (SELECT seq FROM archived_messages))
         ORDER BY rowid LIMIT :limit)
-    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
-    FROM messages WHERE seq IN (SELECT seq FROM found)
-    UNION ALL
-    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
-    FROM archived_messages WHERE seq IN (SELECT seq FROM found)
+    {EVERYWHERE.format("seq IN (SELECT seq FROM found)")}
     ORDER BY seq LIMIT :limit
 """

@@ -65,10 +65,10 @@ class States:
         _check_state("to_state", to_state)
         if from_state is not None:
             _check_state("from_state", from_state)
-        if to_state not in TRANSITIONS[from_state]:
-            raise StateConflict(f"no way leads from {from_state} to {to_state}")
         with self._store.transaction() as tx:
             present = self._present_state(tx, worker)
+            if to_state not in TRANSITIONS[from_state]:
+                raise StateConflict(f"no way leads from {from_state} to {to_state}; {worker} is {present}")
             if present == to_state:
                 is_changed = False
             elif present != from_state:

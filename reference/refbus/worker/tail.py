@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.wake import SLEEP_S_MAX
 from refbus.worker.bus import WorkerBus
+from refbus.worker.message import EVERYWHERE
 from refbus.worker.replies import Message
 
 
@@ -37,11 +38,4 @@ _BACK = """
     SELECT seq FROM messages UNION ALL SELECT seq FROM archived_messages ORDER BY seq DESC LIMIT 1 OFFSET ?
 """
 
-_NEXT = """
-    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
-    FROM messages WHERE seq > :last
-    UNION ALL
-    SELECT seq, id, ts_ms, from_agent, to_agent, type, correlation_id, in_reply_to, payload, payload_ref
-    FROM archived_messages WHERE seq > :last
-    ORDER BY seq LIMIT 1000
-"""
+_NEXT = f"{EVERYWHERE.format('seq > :last')} ORDER BY seq LIMIT 1000"

@@ -73,7 +73,7 @@ def test_a_strangers_claim_lasts_as_long_as_ours(
     assert stranger_claims(stranger, sent, at)
     clock.set(T0_MS + 59_000)
     bus.cleanup_expired_messages()
-    assert shown(bus) == [] and bus.claim_message("bob", sent) == {"claimed": False}
+    assert not shown(bus) and not bus.claim_message("bob", sent)
     clock.set(T0_MS + 62_000)
     bus.cleanup_expired_messages()
     assert shown(bus) == [sent]
@@ -101,7 +101,7 @@ def test_a_stranger_may_claim_what_is_due_again(
     bus.cleanup_expired_messages()
     assert stranger_claims(stranger, sent, "2026-01-10T14:01:00Z")
     assert shown(bus) == []
-    assert bus.claim_message("bob", sent) == {"claimed": False}
+    assert not bus.claim_message("bob", sent)
     bus.cleanup_expired_messages()
     assert bus.dump()["messages"][0]["status"] == "processing"
     clock.set(T0_MS + 121_000)
@@ -113,5 +113,6 @@ def test_a_claim_that_was_not_granted_is_false(bus: CommsBus, send: Send) -> Non
     """The seed's function returns a bool, and its agents write `if claim_message(…)`."""
     message_id = send()
     assert bus.claim_message("bob", message_id)
-    assert not bus.claim_message("bob", message_id)
+    refused = bus.claim_message("bob", message_id)
+    assert not refused and refused["reason"] == "it is in somebody's hands"
     assert not bus.validate_message({})

@@ -172,13 +172,9 @@ def test_artifacts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("artifact", "get", put["artifact_path"]) == [{"rows": [1, 2]}]
 
 
-def test_judgements_without_a_message(run: Run) -> None:
-    """An envelope's faults, a breaker's answers."""
+def test_an_envelope_is_judged_without_a_store(run: Run) -> None:
+    """All its faults."""
     assert run("validate", "{}", code=1)[0]["valid"] is False
-    assert run("breaker", '[{"at_ms": 0, "event": "call"}, {"at_ms": 1, "event": "failure"}]') == [
-        {"state": "closed", "admitted": True},
-        {"state": "closed", "admitted": None},
-    ]
 
 
 def test_errors_go_to_stderr_with_their_code(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

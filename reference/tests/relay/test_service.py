@@ -8,6 +8,7 @@ import os
 import shlex
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -105,6 +106,24 @@ def test_a_conversation_by_hand(run: Run) -> None:
         ("archived", ["outbox"]),
     ]
     assert len(run("dump")[0]["messages"]) == 2
+
+
+def test_the_log_of_changes_holds_subscriptions_and_is_as_old_as_the_archive(run: Run, root: Path) -> None:
+    """5.4: whoever changes the ledger. What is older than the retention goes when a day begins."""
+    run("scan")
+    with sqlite3.connect(root / "ledger.db") as ledger:
+        ledger.execute("INSERT INTO subscriptions VALUES ('dev', 'bob')")
+        ledger.execute("DELETE FROM subscriptions")
+        ledger.execute("INSERT INTO continuity VALUES ('bob', '{}', 0)")
+        ledger.execute("INSERT INTO ledger_log (at_ms, event, path) VALUES (0, 'active', 'agents/old')")
+    ledger.close()
+    run("scan")
+    changes = [(row["event"], row["path"], row["detail"]) for row in run("audit", "--changes")]
+    assert changes == [
+        ("subscribed", "agents/bob", "dev"),
+        ("unsubscribed", "agents/bob", "dev"),
+        ("state_saved", "agents/bob", None),
+    ]
 
 
 def test_a_spawn_that_is_denied_is_in_the_audit_trail(run: Run) -> None:

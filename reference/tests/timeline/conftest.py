@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reference.bench.nats_server import NatsServer
 
 from refbus.kernel.clock import Clock
 from refbus.timeline.bus import TimelineBus
 from refbus.timeline.natsclient import Client
-from refbus.timeline.server import NatsServer
 from refbus.timeline.stream import STREAM
 
 T0_MS = 1_768_053_600_000

@@ -46,7 +46,7 @@ def test_a_message_from_hand_to_hand(run: Run) -> None:
 
 def test_a_command_answers_as_a_worker(run: Run, store: Path) -> None:
     """Its stdin is the payload, its stdout the answer."""
-    words = ["timeline", "--store", str(store), "work", "--once", "request", "service=infer"]
+    words = ["timeline", "--store", str(store), "work", "request", "service=infer", "--once"]
     worker = threading.Thread(target=cli.main, args=([*words, "--", sys.executable, "-c", ANSWER],))
     worker.start()
     lines = run("call", "--agent", "ada", "--submission", "s1", "infer", "ollama", "chat", "[1]")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from reference.examples import fleet
 from reference.tests.timeline.conftest import request
 
-from refbus.timeline import example, graph
+from refbus.timeline import graph
 from refbus.timeline.bus import TimelineBus
 
 PAGE = Path(__file__).parents[3] / "docs" / "leaving-one-machine.md"
@@ -17,7 +18,7 @@ def test_the_page_shows_what_the_example_prints(backend: str, store: Path) -> No
     """To the last digit of each hash: the record is the same on both. After a change: its output, pasted."""
     shown = re.search("```text\n(.*?)\n```", PAGE.read_text("utf-8"), re.DOTALL)
     assert shown is not None
-    assert "\n".join(example.tell(store)) == shown[1]
+    assert "\n".join(fleet.tell(store)) == shown[1]
 
 
 def test_a_fork_is_drawn_where_it_leaves_its_parent(bus: TimelineBus) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from reference.bench.nats_server import NatsServer
 from reference.tests.timeline.conftest import invoke, request
 
 from refbus.kernel import iso
@@ -19,7 +20,6 @@ from refbus.kernel.errors import BusError, Busy, Internal, TimedOut, Unreachable
 from refbus.timeline import worker
 from refbus.timeline.bus import TimelineBus
 from refbus.timeline.natsclient import CONNECT_S, Client
-from refbus.timeline.server import NatsServer
 
 Answer = TypeVar("Answer")
 

@@ -148,11 +148,19 @@ def test_a_body_is_searched_and_shown_beyond_a_nul(join: Join) -> None:
     assert alice.bus.messages_search("before\0after", mode="fts")["count"] == 1
 
 
+def test_a_snippet_of_code_has_no_fences(join: Join) -> None:
+    """They are marks (B11); the code between them is told."""
+    alice = join("alice")
+    alice.sync("see:\n```python\ndef needle():\n    pass\n```\nand ~~~\nmore\n~~~")
+    (result,) = alice.bus.messages_search("needle", mode="fts")["results"]
+    assert result["snippet"] == "see: def needle(): pass and more"
+
+
 def test_without_fts5_words_are_scanned_for(join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the reply says so (B9)."""
     alice = join("alice")
     alice.sync("The Needle", "hay", "x " * 500 + "needle and the rest")
-    monkeypatch.setattr("refbus.topics.search._CREATE_INDEX", "CREATE VIRTUAL TABLE search_index USING absent(x)")
+    monkeypatch.setattr("refbus.topics.search._MODULE", "absent")
     reply = alice.bus.messages_search("needle the", mode="fts")
     assert [result["seq"] for result in reply["results"]] == [3, 1]
     assert [warning["code"] for warning in reply["warnings"]] == ["FTS_UNAVAILABLE"]

@@ -12,8 +12,9 @@ message may be claimed again.
 
 from __future__ import annotations
 
-import math
 from typing import Literal, NamedTuple
+
+from refbus.kernel.rules import retry
 
 VISIBILITY_MS = 60_000
 FAILURES_MAX = 3
@@ -51,5 +52,5 @@ def failed(delivery: Delivery, now_us: int, jitter: float) -> Delivery:
     failures = delivery.failures + 1
     if failures >= FAILURES_MAX:
         return delivery._replace(status="dead", failures=failures)
-    delay_s = math.ldexp(RETRY_DELAY_S, failures - 1) * jitter
+    delay_s = retry.doubled(RETRY_DELAY_S, failures - 1) * jitter
     return delivery._replace(status="failed", failures=failures, visible_at_us=now_us + round(delay_s * 1_000_000))

@@ -23,10 +23,7 @@ NOW_MS_MAX = 2**53  # leaves room for a lease on top, and every language can hol
 
 def text(what: str, value: object, chars_max: int = TEXT_CHARS_MAX) -> str:
     """Free text: not empty, not long, nothing invisible that breaks a terminal or a C string."""
-    if type(value) is not str:
-        raise InvalidArgument(f"{what} must be a string, not {_kind(value)}")
-    if not 0 < len(value) <= chars_max:
-        raise InvalidArgument(f"{what} must have 1 to {chars_max} characters, not {len(value)}")
+    value = _sized(what, value, chars_max)
     # isprintable() is a quick yes; its no also covers harmless characters such as a zero-width joiner.
     if not value.isprintable() and any(
         char < " " or "\x7f" <= char < "\xa0" or "\ud800" <= char <= "\udfff" for char in value
@@ -49,10 +46,7 @@ def visible(what: str, checked: str) -> str:
 
 def body(what: str, value: object, chars_max: int) -> str:
     """A text of many lines: any characters that Unicode knows."""
-    if type(value) is not str:
-        raise InvalidArgument(f"{what} must be a string, not {_kind(value)}")
-    if not 0 < len(value) <= chars_max:
-        raise InvalidArgument(f"{what} must have 1 to {chars_max} characters, not {len(value)}")
+    value = _sized(what, value, chars_max)
     try:
         value.encode()
     except UnicodeEncodeError as error:
@@ -126,6 +120,14 @@ def room(recipient: str, unread: int, more: int, unread_max: int) -> None:
     """Refuse messages that would leave a recipient with more than unread_max unread ones."""
     if unread + more > unread_max:
         raise Backpressure(f"{recipient} has {unread} unread messages; at most {unread_max} may wait")
+
+
+def _sized(what: str, value: object, chars_max: int) -> str:
+    if type(value) is not str:
+        raise InvalidArgument(f"{what} must be a string, not {_kind(value)}")
+    if not 0 < len(value) <= chars_max:
+        raise InvalidArgument(f"{what} must have 1 to {chars_max} characters, not {len(value)}")
+    return value
 
 
 def _kind(value: object) -> str:

@@ -2,8 +2,8 @@
 
 docs/leaving-one-machine.md shows what it prints.
 
-python -m refbus.timeline.example           on an SQLite file
-python -m refbus.timeline.example --nats    on a NATS server that it starts; the agents are the same
+python -m reference.examples.fleet           on an SQLite file
+python -m reference.examples.fleet --nats    on a NATS server that it starts; the agents are the same
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from reference.bench.nats_server import NatsServer
+
 from refbus.kernel.clock import Clock
 from refbus.timeline import graph, worker
 from refbus.timeline.bus import TimelineBus
 from refbus.timeline.message import Message
 from refbus.timeline.run import Run, rerun
-from refbus.timeline.server import NatsServer
 
 CLOCK = Clock(1_768_053_600_000)  # it stands still, so that every run has the same hashes
 
