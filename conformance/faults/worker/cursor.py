@@ -184,7 +184,7 @@ class NewAgentsStartAtTheEnd(WorkerBus):
         return super().poll(agent_id, **params)
 
 
-@fault("worker.cursor.04", control="log.payload_values", item="corpus:a_long_batch_again")
+@fault("worker.cursor.04", control="cursor.each_agent_its_own", item="corpus:a_long_batch_again")
 class NewestFirst(WorkerBus):
     """A poll gives the newest messages first."""
 
@@ -200,7 +200,7 @@ class NoLimitIsAHundred(WorkerBus):
         return super().poll(agent_id, limit if limit != 0 or limit is False else 100, wait_ms)
 
 
-@fault("worker.cursor.12", item="corpus:first_ack_while_archive_waits")
+@fault("worker.cursor.12")
 class OneCursorForAll(WorkerBus):
     """All agents share one cursor."""
 

@@ -40,7 +40,7 @@ def appended_after(bus: WorkerBus, last: int) -> dict[str, Any]:
     return {"last_seq": last}
 
 
-@fault("worker.export.14", item="corpus:exports_after_harm")
+@fault("worker.export.14")
 def a_rotated_file_is_written_again():
     """Where bus.jsonl was moved away, everything is exported again."""
 

@@ -90,7 +90,10 @@ def another_file_name():
 
 
 @fault(
-    "worker.log.03", "worker.log.54", control="lease.boundary", chaos={"points": True, "only": "publish", "kills": 16}
+    "worker.log.03",
+    "worker.log.54",
+    control="lease.renew_extends",
+    chaos={"points": True, "only": "publish", "kills": 16},
 )
 class AnswersBeforeCommit(WorkerBus):
     """Publish is answered, then committed. A kill between the two loses an acknowledged message."""

@@ -9,6 +9,7 @@ from functools import partial
 from busproof.play.scenarios.worker.common import (
     acknowledge,
     at_once,
+    database,
     definite,
     ids,
     poll,
@@ -54,6 +55,17 @@ def ack_beyond_the_log(ctx: Ctx) -> None:
     is_all_refused = all(refused.values())
     is_deaf = "m2" not in heard or (is_all_refused and "m1" not in heard)
     ctx.expect("worker.cursor.10", not is_deaf, f"after such acks a poll gave {heard}")
+
+
+@scenario("cursor.each_agent_its_own")
+def each_agent_its_own(ctx: Ctx) -> None:
+    """One agent's ack moves no other's cursor."""
+    a, b, sender = reader(ctx, "a"), reader(ctx, "b"), ctx.agent("sender")
+    publish(sender, id="to-b", to="b")
+    publish(sender, id="to-a", to="a")
+    acknowledge(a, poll(a))
+    for_a, for_b = ids(poll(a)), ids(poll(b))
+    ctx.expect("worker.cursor.12", (for_a, for_b) == ([], ["to-b"]), f"a acknowledged; a sees {for_a}, b sees {for_b}")
 
 
 @scenario("cursor.killed_reader_gets_it_again")
@@ -122,3 +134,20 @@ def wait(ctx: Ctx) -> None:
             break
         acknowledge(b, rows)
     ctx.expect("worker.cursor.19", not wrong, f"a poll that waits {WAIT_MS} ms gave, when a message arrived by {wrong}")
+
+
+@scenario("cursor.ack_of_no_message", needs=("sqlite",))
+def ack_of_no_message(ctx: Ctx) -> None:
+    """The newest seq is the newest message's: a retry by the seed's statement takes a number and stores nothing."""
+    a = ctx.agent("a")
+    stranger_publishes(ctx, "m0")
+    newest = poll(a)[-1]["seq"]
+    with database(ctx) as db:
+        row = "INSERT INTO messages (id, ts_ms, from_agent, type) VALUES ('m0', 1, 'stranger', 'note')"
+        db.execute(f"{row} ON CONFLICT(id) DO NOTHING")
+    refusal = a.refusal("ack", seq=newest + 1)
+    publish(a, id="m1")
+    heard = ids(poll(a))
+    good = definite(refusal, "INVALID_ARGUMENT") and heard == ["m0", "m1"]
+    why = f"an ack one above the newest message: {said(refusal)}; the agent then hears {heard}"
+    ctx.expect("worker.cursor.24", good, why)

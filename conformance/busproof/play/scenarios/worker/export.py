@@ -13,6 +13,11 @@ from busproof.play.suite import Ctx
 TURNS, AT_A_TIME = 30, 100
 
 
+def exported_ids(ctx: Ctx) -> list[Any]:
+    """Ids in the file, in order."""
+    return [row.get("id") for row in exported(ctx)[0]]
+
+
 @scenario("export.lines")
 def lines(ctx: Ctx) -> None:
     """Every message becomes one line with the row's fields, in seq order."""
@@ -86,3 +91,20 @@ def in_turn(ctx: Ctx) -> None:
         f"{broken or 'no errors'}; whole {whole}, {len(seqs)} lines of {len(set(seqs))} messages, in order: {in_order}"
     )
     ctx.expect("worker.export.16", whole and in_order and not broken, why)
+
+
+@scenario("export.rotated")
+def rotated(ctx: Ctx) -> None:
+    """The database says which messages were exported: a new file begins with the new ones."""
+    a = ctx.agent("a")
+    path = ctx.store / "bus.jsonl"
+    publish(a, id="m0")
+    a.call("export_to_jsonl")
+    path.rename(ctx.store / "bus.jsonl.1")
+    a.call("export_to_jsonl")
+    empty = exported_ids(ctx)
+    publish(a, id="m1")
+    ctx.agent("b").call("export_to_jsonl")
+    names = exported_ids(ctx)
+    good = empty == [] and names == ["m1"]
+    ctx.expect("worker.export.14", good, f"the new file held {empty}, and after one more message {names}")

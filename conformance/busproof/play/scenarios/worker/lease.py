@@ -144,3 +144,19 @@ def claim_survives_kill(ctx: Ctx) -> None:
     ctx.expect(
         "worker.lease.23", good, f"the holder was killed: another claims {taken}, its next process renews {back}"
     )
+
+
+@scenario("lease.renew_extends", needs=("clock",))
+def renew_extends(ctx: Ctx) -> None:
+    """Renewed every 30 seconds a claim lasts, each time for 60 seconds from then."""
+    a, b = ctx.agent("a"), ctx.agent("b")
+    claims(a)
+    for _ in range(4):
+        ctx.advance(30_000)
+        renews(a)
+    ctx.advance(LEASE_MS - 1)
+    before = claims(b)
+    ctx.advance(2)  # not at the end itself: lease.07 alone says whose a task is then
+    after = claims(b)
+    why = f"the other's claims 1 ms before and 1 ms after 60 s from the last renewal: {before}, {after}"
+    ctx.expect("worker.lease.09", (before, after) == (False, True), why)
