@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,3 +101,24 @@ def test_large_results_are_what_artifacts_are_for(bus: CommsBus) -> None:
     content = {"rows": [{"n": n, "text": "é" * 20} for n in range(10_000)]}
     bus.write_artifact("bob", "t1", content)
     assert bus.read_artifact(PATH) == {"content": content}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "/etc/passwd",
+        ".claude/communications/a/b/c",
+        ".claude/artifacts/bob/t1",
+        ".claude/artifacts/bob/t1/r/s",
+        ".claude/artifacts/../../../etc/passwd",
+        ".claude/artifacts/bob/../result.json",
+        ".claude/artifacts//t1/x",
+        None,
+        5,
+    ],
+)
+def test_paths_that_lead_elsewhere_are_refused(bus: CommsBus, path: Any) -> None:
+    """.claude/artifacts/AGENT/TASK/NAME and nothing else (C9)."""
+    with pytest.raises(InvalidArgument):
+        bus.read_artifact(path)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from refbus.kernel import files
-from refbus.kernel.errors import BlobCorrupt, DiskFull, IdConflict, IoError
+from refbus.kernel.errors import BlobCorrupt, BlobInvalid, DiskFull, IdConflict, IoError
 from refbus.worker.bus import WorkerBus
 
 
@@ -143,3 +143,26 @@ def test_a_retry_is_the_same_message_though_its_blob_is_gone_and_mends_it(
     else:
         assert bus.publish("alice", message) == first
     assert bus.poll("bob")["messages"][0]["payload"] == "x" * 9000
+
+
+@pytest.mark.parametrize(
+    "ref",
+    [
+        "",
+        "../bus.db",
+        "/etc/passwd",
+        "sha256-",
+        "sha256-" + "G" * 64,
+        "sha256-" + "A" * 64,
+        "sha256-" + "a" * 63,
+        "sha256-" + "a" * 64 + "\n",
+        "sha256-" + "a" * 65,
+        "md5-" + "a" * 32,
+        "sha256-" + "a" * 63 + "\0",
+    ],
+)
+def test_what_is_no_ref_is_never_a_path(bus: WorkerBus, ref: str) -> None:
+    """Checked before anything is opened."""
+    with pytest.raises(BlobInvalid) as caught:
+        bus.load_blob(ref)
+    assert caught.value.definite
