@@ -136,7 +136,7 @@ def test_a_file_is_drafted_from_the_tools_of_a_server(tmp_path: Path) -> None:
     assert '[[session]]\ntool = "join"\nargs = { nickname = "$agent" }' in text
     assert '[send]\ntool = "post_message"\nargs = { recipient = "$to", content = "$body" }' in text
     assert '[receive]\ntool = "read_messages"\nargs = { max_count = "$limit" }' in text
-    assert '[ack]\ntool = "confirm"    # ? or list_unconfirmed\nargs = { message_ids = "$ids" }' in text
+    assert '[ack]\ntool = "confirm"\nargs = { message_ids = "$ids" }' in text
 
 
 def test_a_file_is_drafted_from_the_help_of_a_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -207,6 +207,7 @@ def test_a_file_is_drafted_from_an_openapi_document(tmp_path: Path) -> None:
                     "requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Note"}}}}
                 }
             },
+            "/sweep": {"post": {}},
             "/inbox/{agent}": {"get": {"parameters": [{"name": "agent", "in": "path", "required": True}]}},
         },
     }

@@ -487,6 +487,8 @@ match sys.argv[2:]:
     case ["send", to, body]:
         mails.append({"id": len(mails) + 1, "to": to, "body": body})
         print(json.dumps(mails[-1]))
+    case ["ids", agent]:
+        print(json.dumps([mail["id"] for mail in mails if mail["to"] == agent]))
     case ["all", agent]:
         print(json.dumps([mail for mail in mails if mail["to"] == agent]))
     case ["everything"]:
@@ -510,6 +512,12 @@ list = "[?to=='$agent']"
 message = { id = "id", body = "body" }
 """
 RECEIVE = {
+    "ids alone": """\
+[receive]
+args = ["ids", "$agent"]
+each = { args = ["open", "$agent", "$id"] }
+message = { id = "row", body = "message.text" }
+""",
     "headings": """\
 [receive]
 args = ["all", "$agent"]

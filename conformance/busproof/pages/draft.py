@@ -60,6 +60,7 @@ OF = {  # operation → variables that it has
     "renew": ("ttl_s", "name", "token", "agent"),
     "release": ("name", "token", "agent"),
 }
+ABOUT = {"send": ("body",), "ack": ("ids", "id"), "claim": ("name",)}  # what it cannot do without
 USUAL = ("to", "from", "body", "limit", "id", "ids", "name", "ttl_s")  # are given though they are not required
 
 
@@ -118,8 +119,9 @@ def lines(program: Program) -> Iterator[str]:
     yield from program.door
     used = set()
     for operation, pattern in OPERATIONS.items():
-        able = sorted((offer for offer in program.offers if re.search(pattern, offer.name, re.I)), key=_likely)
-        able = [offer for offer in able if offer.name not in used]
+        able = [each for each in program.offers if re.search(pattern, each.name, re.I) and each.name not in used]
+        able = [offer for offer in able if _is_about(operation, offer)] or able
+        able.sort(key=lambda offer: (len(re.findall(r"[_\W]", offer.name)), len(offer.name)))
         if not able:
             if operation in ("send", "receive"):
                 yield from ("", f"# ! nothing that is offered looks like {operation}", f"[{operation}]")
@@ -135,8 +137,10 @@ def lines(program: Program) -> Iterator[str]:
         yield f"# Not mapped: {', '.join(left)}"
 
 
-def _likely(offer: Offer) -> tuple[int, int]:
-    return (len(re.findall(r"[_\W]", offer.name)), len(offer.name))
+def _is_about(operation: str, offer: Offer) -> bool:
+    """Has it an argument for what the operation cannot do without? A server has more requests that post."""
+    about = ABOUT.get(operation, ())
+    return any(re.search(ARGUMENTS[name], argument, re.I) for name in about for argument in offer.arguments)
 
 
 def _operation(program: Program, operation: str, able: list[Offer]) -> Iterator[str]:

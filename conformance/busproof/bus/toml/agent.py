@@ -299,6 +299,7 @@ class Agent:
     def _opened(self, operation: Operation, row: Any, params: dict[str, Any]) -> dict[str, Any]:
         """The row of a list that has headings alone, with the message itself."""
         assert operation.each is not None
+        row = row if isinstance(row, dict) else {"row": row}
         return {**row, "message": self._run(operation.each, {**params, "id": take(operation.message["id"], row)})}
 
     def _row(self, operation: Operation, row: Any) -> dict[str, Any]:

@@ -280,6 +280,7 @@ def declared(form: Form) -> dict[str, Any]:
     features = [name for name in CONTRACT.features if form.promises.get(name, name in own)]
     limits = {name: form.promises[name] for name in CONTRACT.limits if name in form.promises}
     # Where reading takes, what is beyond a limit that the bus was never told cannot be left for later.
+    version = re.search(r"\s+v?(\d[\w.+-]*)$", form.name)
     takes_all = "consumes" in features and not any(
         "limit" in template.names(text)
         for way in filter(None, (form, form.also))
@@ -289,8 +290,8 @@ def declared(form: Form) -> dict[str, Any]:
     )
     return {
         "protocol": "1",
-        "name": form.name,
-        "version": (re.search(r"\d[\w.+-]*$", form.name) or [""])[0] or "?",
+        "name": form.name[: version.start()] if version else form.name,
+        "version": version[1] if version else "?",
         "language": "toml",
         "systems": [CONTRACT.system],
         "nouns": list(dict.fromkeys(method.noun for method in methods if method.noun)),
