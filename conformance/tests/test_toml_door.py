@@ -531,6 +531,30 @@ promises = { page = true }
 }
 
 
+def test_a_bus_that_tells_no_id_shows_the_one_that_the_file_sends(tmp_path: Path) -> None:
+    """Though it answers a send with nothing."""
+    toml = """
+door = { cli = ["PYTHON", "$here/plain.py", "$store/mail"] }
+send = { args = ["send", "[$key_or_new] $body"], parse = "text", id = "$key_or_new" }
+[receive]
+args = ["inbox"]
+parse = "text"
+list = { match = '(?m)^\\[(?P<id>.*?)\\] (?P<body>.*)$' }
+"""
+    plain = """
+import pathlib, sys
+mail = pathlib.Path(sys.argv[1])
+if sys.argv[2] == "send":
+    mail.open("a").write(sys.argv[3] + "\\n")
+else:
+    print(mail.read_text(), end="")
+"""
+    ann = bus(tmp_path, toml, plain=plain).join()
+    sent = [ask(ann, "send", "ann", to="bob", body=body)["id"] for body in ("one", "two")]
+    shown = [(message["id"], message["body"]) for message in ask(ann, "receive", "bob", limit=10)["messages"]]
+    assert shown == [(sent[0], "one"), (sent[1], "two")]
+
+
 def test_a_bus_is_not_asked_for_more_than_it_gives_at_once(tmp_path: Path) -> None:
     """An API may refuse such a request instead of giving what it has."""
     toml = """

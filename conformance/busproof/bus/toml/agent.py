@@ -193,7 +193,7 @@ class Agent:
                 params["key_or_new"] = params.get("key") or uuid.uuid4().hex
                 params["reply_to"] = None if params.get("reply_to") is None else id_value(params["reply_to"])
                 answer, _ = self._pages(operation, params)
-                return {"id": self._id(operation, answer), **_given(operation, answer, "n")}
+                return {"id": self._id(operation, answer, params), **_given(operation, answer, "n")}
             case "receive":
                 params["wait_s"] = params.get("wait_ms", 0) / 1000
                 if (page_max := self._place.form.promises.get("page_max")) and "limit" in params:
@@ -215,7 +215,7 @@ class Agent:
             case "claim" | "renew" | "release":
                 return self._granted(operation, params)
             case "put":
-                return {"id": self._id(operation, self._pages(operation, params)[0])}
+                return {"id": self._id(operation, self._pages(operation, params)[0], params)}
             case "take":
                 params["visible_s"] = _seconds(params["visible_ms"])
                 rows = self._pages(operation, params)[1]
@@ -316,8 +316,8 @@ class Agent:
                 message[NAMED.get(name, name)] = value
         return message
 
-    def _id(self, operation: Operation, answer: Any) -> str:
-        value = take(operation.id, answer)
+    def _id(self, operation: Operation, answer: Any, params: dict[str, Any]) -> str:
+        value = params.get("key_or_new") if operation.id == "$key_or_new" else take(operation.id, answer)
         if value is None:
             raise NotThere(f"id = {operation.id!r} leads to nothing in {template.as_text(answer)[:150]}")
         return id_text(value)

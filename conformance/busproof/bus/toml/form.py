@@ -134,7 +134,9 @@ class Again(Part):
 class Operation(Step):
     """A step that is an operation of `mailbox`, and where its answer has what the kit asks for."""
 
-    id: Take = Field(default="id", description="send, put: the id of the message")
+    id: Literal["$key_or_new"] | Take = Field(
+        default="id", description="send, put: the id of the message; of a send it may be $key_or_new"
+    )
     n: Take | None = Field(default=None, description="send: its number")
     rows: Take = Field(default="@", alias="list", description="the messages in the answer; take: the job")
     message: dict[str, Take] = Field(default={}, description="what a message has: id, body, from, to, n, …")
