@@ -15,8 +15,8 @@ import os
 import pkgutil
 import sqlite3
 import traceback
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 from refbus import __version__
 from refbus.kernel import jsontext
@@ -204,14 +204,26 @@ def _readable(value: object) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else repr(value)
 
 
-class _Reference(dict[str, Any]):
-    """The class of each of our buses by its name, imported when it is asked for: a session serves one."""
+class _Reference(Mapping[str, Any]):
+    """Our own buses, each imported when it is asked for: a session serves one."""
+
+    CLASSES: ClassVar = {
+        "worker": "WorkerBus",
+        "comms": "CommsBus",
+        "relay": "RelayBus",
+        "timeline": "TimelineBus",
+        "mailbox": "MailboxBus",
+    }
 
     def __getitem__(self, system: str) -> Any:
-        return pkgutil.resolve_name(f"refbus.{system}.bus:{super().__getitem__(system)}")
+        return pkgutil.resolve_name(f"refbus.{system}.bus:{self.CLASSES[system]}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.CLASSES)
+
+    def __len__(self) -> int:
+        return len(self.CLASSES)
 
 
 if __name__ == "__main__":
-    serve(
-        _Reference(worker="WorkerBus", comms="CommsBus", relay="RelayBus", timeline="TimelineBus", mailbox="MailboxBus")
-    )
+    serve(_Reference())

@@ -44,8 +44,8 @@ class Clocks(msgspec.Struct):
         if self.disagree:
             return self.disagree
         first, *others = self.ahead
-        told = [f"{host} {_seconds(sum(self.ahead[host]) // 2)} ± {_seconds(self.width(host))}" for host in others]
-        return f"clocks ahead of that of {first}: {', '.join(told)} (calls that are nearer count as overlapping)"
+        offsets = [f"{host} {_seconds(sum(self.ahead[host]) // 2)} ± {_seconds(self.width(host))}" for host in others]
+        return f"clocks ahead of that of {first}: {', '.join(offsets)} (calls that are nearer count as overlapping)"
 
     def width(self, host: Host) -> int:
         """The half of what is left open."""

@@ -97,8 +97,8 @@ def test_a_cluster_says_what_python_says(
             assert executor is not None
             os.kill(executor, signal.SIGKILL)
         assert judging.stderr is not None
-        told = judging.stderr.read()
-    assert judging.returncode == 1, told
+        words = judging.stderr.read()
+    assert judging.returncode == 1, words
     cli.main([str(tmp_path / "streams"), "--out", str(tmp_path / "python.json")])
     by_spark, by_python = (json.loads((tmp_path / f"{engine}.json").read_text()) for engine in ("spark", "python"))
     assert by_spark["runs"] == by_python["runs"]
@@ -111,7 +111,7 @@ def test_a_file_that_no_worker_sees_is_told_with_what_to_do(recorded: Callable[[
     path = written(events_of(recorded("worker")), hidden / "real.jsonl")
     with cluster(tmp_path, hidden) as (url, _), audit(url, hidden, str(path)) as judging:
         assert judging.stderr is not None
-        told = judging.stderr.read()
+        words = judging.stderr.read()
     assert judging.returncode == 2
-    assert "a worker does not see a file of this machine: put the files where every worker reads them" in told
-    assert str(path) in told and "Traceback" not in told
+    assert "a worker does not see a file of this machine: put the files where every worker reads them" in words
+    assert str(path) in words and "Traceback" not in words

@@ -95,6 +95,7 @@ def test_a_signal_at_any_place_ends_a_program(tmp_path: Path, program: str, sign
 # -- closed files
 
 
+@pytest.mark.nightly
 def test_a_program_whose_files_are_closed_ends_or_waits(tmp_path: Path) -> None:
     """All three are. `serve` has no client and ends; the others go on, use no processor, and end when they are told."""
     running: dict[str, subprocess.Popen[bytes]] = {}
@@ -157,6 +158,7 @@ def _full(*_args: object, **_values: object) -> Any:
     raise DiskFull("no room")
 
 
+@pytest.mark.nightly
 def test_work_survives_a_day_of_failures(tmp_path: Path, pauses: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     """Of its queue."""
     monkeypatch.setattr(TimelineBus, "fetch", _full)

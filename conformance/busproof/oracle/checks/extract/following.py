@@ -144,7 +144,7 @@ class Following:
         """
         if hold.op == "claim":
             is_astride = hold.begin < self._forgot
-            hold.lane += f" {self._forgot}" + (f" {hold.begin}" if is_astride else "")
+            hold.lane += f" {self._forgot + 1}" + (f" {hold.begin}" if is_astride else "")
             self._hands[hold.holder] = hold.lane, hold.key
             return True
         if hold.holder not in self._hands:
