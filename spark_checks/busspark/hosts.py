@@ -117,10 +117,10 @@ def compared(parts: list[Path]) -> Clocks | None:
 def _shortest(hosts: list[Host], most: Mapping[tuple[Host, Host], int]) -> dict[tuple[Host, Host], int]:
     """The bounds by way of any host."""
     all_ = dict(most)
-    for by, one, other in itertools.product(hosts, repeat=3):
-        if (one, by) in all_ and (by, other) in all_:
-            way = all_[one, by] + all_[by, other]
-            all_[one, other] = min(way, all_.get((one, other), way))
+    for by, this, other in itertools.product(hosts, repeat=3):
+        if (this, by) in all_ and (by, other) in all_:
+            way = all_[this, by] + all_[by, other]
+            all_[this, other] = min(way, all_.get((this, other), way))
     return all_
 
 
