@@ -85,6 +85,7 @@ def test_a_process_with_many_open_files_can_wait() -> None:
 )
 def test_a_signal_at_any_place_ends_a_program(tmp_path: Path, program: str, signal: str, places: int) -> None:
     """Also while the main thread waits: a handler that needs a lock would wait for itself."""
+    WorkerBus(tmp_path).close()  # `export` and `tail` make no store, and would end by themselves
     signalled = Path(__file__).with_name("signalled.py")
     words = PROGRAMS[program].format(tmp_path).split()
     command = [sys.executable, str(signalled), signal, str(places), str(tmp_path), "--", *words]
@@ -95,10 +96,10 @@ def test_a_signal_at_any_place_ends_a_program(tmp_path: Path, program: str, sign
 # -- closed files
 
 
-@pytest.mark.nightly
 def test_a_program_whose_files_are_closed_ends_or_waits(tmp_path: Path) -> None:
     """All three are. `serve` has no client and ends; the others go on, use no processor, and end when they are told."""
     running: dict[str, subprocess.Popen[bytes]] = {}
+    WorkerBus(tmp_path).close()  # `export` and `tail` make no store, and would end by themselves
     for name, words in PROGRAMS.items():
         command = words.format(tmp_path).replace("0.01", "0.5").replace("sleep 0.2", "sleep 60")
         closed = f"exec {shlex.quote(sys.executable)} -m refbus.cli {command} 0<&- 1>&- 2>&-"
@@ -116,6 +117,7 @@ def test_a_program_whose_files_are_closed_ends_or_waits(tmp_path: Path) -> None:
     finally:
         for program in running.values():
             program.kill()
+            program.wait()
 
 
 def _comes_to_rest(pid: int) -> None:
@@ -158,7 +160,6 @@ def _full(*_args: object, **_values: object) -> Any:
     raise DiskFull("no room")
 
 
-@pytest.mark.nightly
 def test_work_survives_a_day_of_failures(tmp_path: Path, pauses: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     """Of its queue."""
     monkeypatch.setattr(TimelineBus, "fetch", _full)
