@@ -75,7 +75,8 @@ class Leases:
             state = State(*row)
             before = self.delivery_of(tx, message_id, agent_id, state)
             if not delivery.may_claim(before, tx.now_us):
-                return verdict(Claimed(claimed=False, reason=_REASONS[before.status]))
+                reason = _REASONS.get(before.status, f"its status is {before.status!a:.50}")  # by another program
+                return verdict(Claimed(claimed=False, reason=reason))
             after = delivery.claimed(before, tx.now_us, self.store.visibility_ms)
             self.store_delivery(tx, message_id, agent_id, after, None)
             if not state.is_broadcast:

@@ -116,3 +116,13 @@ def test_a_claim_that_was_not_granted_is_false(bus: CommsBus, send: Send) -> Non
     refused = bus.claim_message("bob", message_id)
     assert not refused and refused["reason"] == "it is in somebody's hands"
     assert not bus.validate_message({})
+
+
+def test_a_message_whose_status_another_program_wrote_is_not_claimed_and_the_reason_says_so(
+    bus: CommsBus, send: Send
+) -> None:
+    """The seed's table takes any text."""
+    sent = send()
+    bus.store.db.write("UPDATE messages SET status = 'completed'")
+    refused = bus.claim_message("bob", sent)
+    assert not refused and refused["reason"] == "its status is 'completed'"
