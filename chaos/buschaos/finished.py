@@ -33,6 +33,9 @@ class Finished:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._path.write_text(json.dumps({"seed": self._seed}) + "\n", encoding="utf-8")
             return {}
+        # A last line without its end is of an act whose run was killed just then: it is played again.
+        whole, end, _ = self._path.read_text(encoding="utf-8").rpartition("\n")
+        self._path.write_text(whole + end, encoding="utf-8")
         try:
             return {
                 name: _findings(line["findings"])

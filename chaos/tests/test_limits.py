@@ -249,6 +249,8 @@ def test_a_pipe_gets_a_line_for_each_step() -> None:
 def test_a_run_that_was_stopped_goes_on_with_the_acts_that_are_left(tmp_path: Path) -> None:
     """With what is known of the others; another seed is another run. Nobody has to remember the seed."""
     (points,) = run(settings(tmp_path, holds=False, seed=7)).acts
+    with (tmp_path / "acts.jsonl").open("a") as file:
+        file.write('{"what": [[')  # of another act, in which the run was killed
     line = ["worker", "--points", "--resume", "--out", str(tmp_path)]
     assert cli._settings(cli.parser().parse_args(line)).shared.seed == 7
     known, waits = run(settings(tmp_path, holds=False, waits=True, seed=7, resumes=True)).acts
@@ -260,6 +262,6 @@ def test_a_run_that_was_stopped_goes_on_with_the_acts_that_are_left(tmp_path: Pa
 
 def test_a_file_of_finished_acts_that_nobody_can_read_is_told(tmp_path: Path) -> None:
     """And nothing is played."""
-    (tmp_path / "acts.jsonl").write_text('{"seed": 7}\n{"findings"')
+    (tmp_path / "acts.jsonl").write_text('{"seed": 7}\n{"findings"\n')
     with pytest.raises(RunFailed, match="is not what a run wrote"):
         run(settings(tmp_path, resumes=True))

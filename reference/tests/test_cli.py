@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import inspect
 import io
 import json
 import signal
@@ -9,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +123,24 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
             cli.main(words)
         assert caught.value.code == 0
         assert expected in " ".join(capsys.readouterr().out.split())
+
+
+def _commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """Those that run something."""
+    groups = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    for below in groups[0].choices.values() if groups else ():
+        yield from _commands(below)
+    if not groups:
+        yield parser
+
+
+def test_what_a_command_runs_has_a_parameter_for_each_of_its_arguments() -> None:
+    """An argument that nobody takes would be left out in silence."""
+    for command in _commands(cli.parser()):
+        takes = inspect.signature(command.get_default("run")).parameters
+        for action in command._actions:
+            is_of_the_bus = (command.prog, action.dest) == ("refbus relay receive", "agent")  # whose mailbox is opened
+            assert action.dest == "help" or {action.dest, "arguments"} & takes.keys() or is_of_the_bus, command.prog
 
 
 def test_the_module_is_a_program(tmp_path: Path) -> None:
