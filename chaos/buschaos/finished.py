@@ -37,9 +37,10 @@ class Finished:
         whole, end, _ = self._path.read_text(encoding="utf-8").rpartition("\n")
         self._path.write_text(whole + end, encoding="utf-8")
         try:
+            lines = [json.loads(line) for line in whole.splitlines()]
             return {
                 name: _findings(line["findings"])
-                for line in _lines(self._path)[1:]
+                for line in lines[1:]
                 if (name := line["findings"]["name"]) in self._what and line["what"] == self._what[name]
             }
         except (ValueError, TypeError, KeyError) as error:
@@ -60,17 +61,14 @@ class Finished:
 def seed_of(out: Path) -> int | None:
     """The seed of the run in this folder; None: no run told it."""
     try:
-        return int(_lines(out / FILE)[0]["seed"])
+        first, *_ = (out / FILE).read_text(encoding="utf-8").splitlines()
+        return int(json.loads(first)["seed"])
     except (OSError, ValueError, TypeError, LookupError):
         return None
 
 
 def _named(value: Any) -> str:
     return str(getattr(value, "__qualname__", value))
-
-
-def _lines(path: Path) -> list[Any]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def _findings(members: dict[str, Any]) -> Findings:

@@ -146,3 +146,12 @@ def test_a_call_that_the_kit_ended_is_not_blamed_for_saying_so(
     player = _Player(job, 0, plan, None)  # type: ignore[arg-type]
     player.play(0, 0)
     assert bool(player.tally.strange) is not (death and not definite)
+
+
+def test_a_session_that_stands_still_leaves_to_others_the_server_that_they_share(tmp_path: Path) -> None:
+    """All call the server that the first of them started. If it stood still as well, the run would not end."""
+    file = Path(__file__).parents[2] / "conformance/examples/mapped_http/bus.toml"
+    result = run(Settings(specs=[f"toml:{file}"], out=tmp_path, system="mailbox", kills=24, seed=5))
+    (act,) = result.acts
+    assert (act.problems, act.could_not_run) == ([], None)
+    assert any("asleep" in note for note in act.notes)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import importlib.util
+import math
 import os
 import tempfile
 import time
@@ -79,9 +80,13 @@ class Clock:
         return child
 
     def set(self, now_ms: int) -> None:
-        """From now on this is the time. Half a microsecond more, or a bus that cuts a fraction off would lose one."""
+        """From now on this is the time, and a moment more, or a bus that cuts a fraction off would lose a millisecond.
+
+        It is half a microsecond; in far years as much as lies between two floats that tell the time in seconds.
+        """
+        more_ns = max(500, math.ceil(math.ulp(now_ms / 1000) * 1e9))
         new = self._file.with_suffix(".new")
-        new.write_text(f"{now_ms // 1000}.{now_ms % 1000:03}0005", encoding="ascii")
+        new.write_text(f"{now_ms // 1000}.{now_ms % 1000:03}{more_ns:06}", encoding="ascii")
         new.replace(self._file)
 
     def close(self) -> None:

@@ -281,8 +281,8 @@ def declared(form: Form) -> dict[str, Any]:
     own = {method.feature for method in methods if method.feature}
     features = [name for name in CONTRACT.features if form.promises.get(name, name in own)]
     limits = {name: form.promises[name] for name in CONTRACT.limits if name in form.promises}
-    # Where reading takes, what is beyond a limit that the bus was never told cannot be left for later.
     version = re.search(r"\s+v?(\d[\w.+-]*)$", form.name)
+    # Where reading takes, what is beyond a limit that the bus was never told cannot be left for later.
     takes_all = "consumes" in features and not any(
         "limit" in template.names(text)
         for way in filter(None, (form, form.also))

@@ -38,7 +38,7 @@ class Claim:
     token: Any
     was_renewed: bool = False
     was_named: bool = False  # in a release by another agent
-    of_old_token: str = ""  # the row that an effect would break of a call that showed an earlier grant's token
+    was_outdated: bool = False  # a call showed the token of an earlier grant, and has no effect
 
 
 class MailboxModel(Model):
@@ -420,11 +420,12 @@ class MailboxModel(Model):
                 raise DoesNotApply("a second claim by the holder")
             row = "mailbox.lease.05" if held.was_renewed else "mailbox.lease.01"
             row = "mailbox.lease.03" if held.was_named else row
-            return {"granted": Cited(value=False, rows=(held.of_old_token or row,))}
+            row = "mailbox.lease.06" if held.was_outdated else row
+            return {"granted": Cited(value=False, rows=(row,))}
         row = (
             "mailbox.lease.01" if held is None else "mailbox.lease.04" if held.until_ms is None else "mailbox.lease.02"
         )
-        row = (held and held.of_old_token) or row
+        row = "mailbox.lease.06" if held is not None and held.was_outdated else row
         self.row(row)
         token = self.born(Above, "token", held.token if held else -1) if self.has("fencing") else None
         self.claims[name] = Claim(agent_id, self.now_ms + ttl_ms, token)
@@ -446,8 +447,8 @@ class MailboxModel(Model):
         if held.until_ms is not None and not self.is_live(held):
             raise DoesNotApply("a claim that has ended")
         if token is not None and plain(held.token) != token:
-            held.of_old_token = "mailbox.lease.06"
-            self.row(held.of_old_token)
+            held.was_outdated = True
+            self.row("mailbox.lease.06")
             return False
         return held.until_ms is not None
 
@@ -459,7 +460,7 @@ class MailboxModel(Model):
             return {"granted": False}
         self.row("mailbox.lease.05")
         held = self.claims[name]
-        self.claims[name] = replace(held, until_ms=self.now_ms + ttl_ms, was_renewed=True, of_old_token="")
+        self.claims[name] = replace(held, until_ms=self.now_ms + ttl_ms, was_renewed=True, was_outdated=False)
         return {"granted": True, "token": Told(held.token)} if self.has("fencing") else {"granted": True}
 
     def release(self, name: str, agent_id: str, token: Any = None) -> dict[str, Any]:
@@ -471,7 +472,7 @@ class MailboxModel(Model):
             self.taken_or_refused(RELEASE_BY_ANOTHER, "is refused")
             return {}
         self.row("mailbox.lease.04")
-        self.claims[name] = replace(self.claims[name], until_ms=None, of_old_token="")
+        self.claims[name] = replace(self.claims[name], until_ms=None, was_outdated=False)
         return {}
 
     # -- jobs
