@@ -131,6 +131,7 @@ class CommsModel(Model):
         super().__init__(features, limits, dialects)
         self.messages: list[Message] = []  # in the order of their rows
         self.sent: list[Message] = []  # all that ever were accepted: an id is used once (C16)
+        self.unseen: list[Delivery] = []  # held or failed, and no call has seen them due again
         self.letters: list[Letter] = []
         self.agents: dict[str, Agent] = {}
         self.subscriptions: dict[tuple[str, str], int] = {}
@@ -167,8 +168,7 @@ class CommsModel(Model):
                 if not is_left_out and bound.kind is not OBJECT and f"{method}.{name}" not in OF_ITS_OWN:
                     self.keep(name, params[name], bound)
         if self.at != "hand":
-            for delivery in (d for message in self.messages for d in message.deliveries.values()):
-                delivery.is_looked_at(self.now_us)
+            self.unseen = [delivery for delivery in self.unseen if delivery.waits_unseen(self.now_us)]
         return params
 
     def wants_look(self) -> str | None:
@@ -576,6 +576,7 @@ class CommsModel(Model):
         delivery.status, delivery.error, delivery.is_strangers = "processing", None, False
         delivery.count, delivery.due = delivery.count + 1, self.now_us + VISIBILITY_MS * 1000
         delivery.was_due = False
+        self.unseen.append(delivery)
         message.claimed_us = self.now_us
         self.tell("claimed", agent, message.id)
         return {
@@ -664,6 +665,7 @@ class CommsModel(Model):
     def finish(self, message: Message, agent: str, error: str | None) -> dict[str, Any]:
         delivery, row = message.of(agent), self.agents.setdefault(agent, Agent())
         delivery.error, delivery.is_strangers, delivery.was_due = error, False, False
+        self.unseen.append(delivery)
         row.has_broadcasts |= message.to is None
         if error is None:
             self.row("comms.lease.06", "comms.lease.08")
@@ -1140,6 +1142,7 @@ class CommsModel(Model):
             if delivery == Delivery():
                 message.claimed_us, delivery.status, delivery.count = at_us, "processing", count
                 delivery.due, delivery.is_strangers = at_us + VISIBILITY_MS * 1000, True
+                self.unseen.append(delivery)
         return {}
 
     def spoil(self, message_id: str, text: str) -> dict[str, Any]:
@@ -1291,7 +1294,8 @@ class CommsModel(Model):
 
     def by_id(self, message_id: Any) -> Message | None:
         """The message that has the id, if it is there."""
-        return next((m for m in self.messages if plain(m.id) == message_id), None)
+        ids = (m.id if type(m.id) is str else plain(m.id) for m in self.messages)  # of hundreds, in most calls
+        return next((m for m, known in zip(self.messages, ids, strict=True) if known == message_id), None)
 
     def json(self, value: Any) -> None:
         """A JSON value of a size that the bus carries."""

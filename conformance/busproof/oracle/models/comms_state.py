@@ -91,10 +91,13 @@ class Delivery:
             return "processing" if self.error is None else "failed"
         return self.status
 
-    def is_looked_at(self, now_us: int) -> None:
-        """By some call, with this clock."""
-        if (self.count or self.is_strangers) and self.was_due is False and self.there(now_us):
+    def waits_unseen(self, now_us: int) -> bool:
+        """Some call looks, with this clock: may a later call be the first to see it due again?"""
+        if not (self.count or self.is_strangers) or self.status in ("done", "dead"):
+            return False
+        if self.was_due is False and self.there(now_us):
             self.was_due = None
+        return self.was_due is False
 
     def shows(self, there: bool, now_us: int) -> None:
         """An observation narrows the moment."""

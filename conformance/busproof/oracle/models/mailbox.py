@@ -18,6 +18,7 @@ from busproof.oracle.models.spec import ANY_CODE, Above, AnyOrder, Cited, DoesNo
 
 NAME = re.compile("[a-z][a-z0-9]{0,15}")
 NAMES = ("agent_id", "to", "name", "queue")
+SHORTEST_NAME, WORDS = 3, frozenset({"all", "con", "null", "true"})  # a shorter name, or a word, may be refused
 TEXT_CHARS_MAX, BODY_CHARS_SURE, TIME_MS_MAX, WAIT_MS_MAX = 200, 10_000, 10**10, 60_000
 NUMBERS = {"limit": (1, 1_000), "ttl_ms": (1, TIME_MS_MAX), "visible_ms": (1, TIME_MS_MAX), "priority": (0, 9)}
 NUMBERS |= {"wait_ms": (0, WAIT_MS_MAX)}
@@ -274,6 +275,9 @@ class MailboxModel(Model):
         """An inbox is there from the first receive on."""
         if agent_id in self.inboxes:
             return
+        may_refuse = len(agent_id) < SHORTEST_NAME or agent_id in WORDS
+        if may_refuse and self.choice(f"the name {agent_id}", "is taken", "is refused") == "is refused":
+            self.refuse(ANY_CODE, why="a short name, or a word that means something to this bus")
         self.inboxes[agent_id] = []
         if self.has("broadcast", "late_readers"):
             for number, message in enumerate(self.messages):

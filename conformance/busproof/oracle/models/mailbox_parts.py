@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -154,15 +154,15 @@ class Inbox(Part):
         each = (differs(self.value[wanted[row["id"]]], row, f"{path}[{at}]", rows) for at, row in enumerate(actual))
         return next((difference for difference in each if difference), None)
 
-    def held(self, actual: Any) -> Iterator[str]:
+    def held(self, actual: Any, rows: set[str]) -> None:
         """What its messages show."""
         for expected in self.value:
             for row in actual:
                 if row["id"] == bare(expected["id"]):
-                    yield from held(expected, row)
+                    held(expected, row, rows)
         if actual:
-            yield from ("mailbox.log.01", "mailbox.cursor.02")
-        yield from {row for place in range(1, len(actual)) if (row := self._order(place - 1, place))}
+            rows.update(("mailbox.log.01", "mailbox.cursor.02"))
+        rows.update(row for place in range(1, len(actual)) if (row := self._order(place - 1, place)))
 
     def __repr__(self) -> str:
         return as_json(self.value)

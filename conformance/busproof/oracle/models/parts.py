@@ -186,10 +186,10 @@ class Rows(Part):
         found_at = (differs(row, other, f"{path}[{other.get('id') or self.key(other)}]", rows) for row, other in pairs)
         return next((difference for difference in found_at if difference), None)
 
-    def held(self, actual: Any) -> Iterator[str]:
+    def held(self, actual: Any, rows: set[str]) -> None:
         """Those of each row; which row is whose counterpart changes no citation."""
         for row, other in zip(self.expected, actual or (), strict=False):
-            yield from held(row, other)
+            held(row, other, rows)
 
     def _short(self, some: list[dict[str, Any]]) -> str:
         """The keys before the rows themselves, because the text is cut."""

@@ -254,9 +254,8 @@ class Part:
         """The first difference, None if there is none."""
         raise NotImplementedError
 
-    def held(self, actual: Any) -> Iterator[str]:
-        """The rows of its own parts, all of which an actual answer matches."""
-        yield from ()
+    def held(self, actual: Any, rows: set[str]) -> None:
+        """Add the rows of its own parts, all of which an actual answer matches."""
 
     def __repr__(self) -> str:
         return f"<{(type(self).__doc__ or '').splitlines()[0]}>"
@@ -273,10 +272,10 @@ class All(Part):
         differences = (differs(part, actual, path, rows) for part in self.parts)
         return next((difference for difference in differences if difference), None)
 
-    def held(self, actual: Any) -> Iterator[str]:
+    def held(self, actual: Any, rows: set[str]) -> None:
         """Those of each."""
         for part in self.parts:
-            yield from held(part, actual)
+            held(part, actual, rows)
 
     def __repr__(self) -> str:
         return as_json(self.parts[-1])
@@ -327,26 +326,25 @@ def differs(expected: Any, actual: Any, path: str = "reply", rows: tuple[str, ..
     return Difference(path, _told(expected), _told(actual), rows)
 
 
-def held(expected: Any, actual: Any) -> Iterator[str]:
-    """The rows of the parts that an answer shows, and that are right. An empty list, or no value, shows nothing."""
-    if isinstance(expected, Cited):
+def held(expected: Any, actual: Any, rows: set[str]) -> None:
+    """Add the rows of the parts that an answer shows, and that are right. An empty list, or no value, shows nothing."""
+    while type(expected) is Cited:
         if actual is not None and actual != []:
-            yield from expected.rows
-        yield from held(expected.value, actual)
+            rows.update(expected.rows)
+        expected = expected.value
+    if type(expected) is dict:
+        if isinstance(actual, dict):
+            for key, part in expected.items():
+                if type(part) not in _PLAIN:
+                    held(part, actual.get(key), rows)
+    elif type(expected) is list:
+        if isinstance(actual, list):
+            for part, other in zip(expected, actual, strict=False):
+                held(part, other, rows)
     elif isinstance(expected, Part):
-        yield from expected.held(actual)
+        expected.held(actual, rows)
     elif isinstance(expected, Told | AnyOrder):
-        yield from held(expected.value, actual)
-    elif isinstance(expected, dict) and isinstance(actual, dict):
-        for key, part in expected.items():
-            if type(part) is Cited and type(part.value) in _PLAIN:  # most are
-                if (shown := actual.get(key)) is not None and shown != []:
-                    yield from part.rows
-            elif type(part) not in _PLAIN:
-                yield from held(part, actual.get(key))
-    elif isinstance(expected, list) and isinstance(actual, list):
-        for part, other in zip(expected, actual, strict=False):
-            yield from held(part, other)
+        held(expected.value, actual, rows)
 
 
 def _of_another_length(expected: list[Any], actual: list[Any], path: str, rows: tuple[str, ...]) -> Difference:
@@ -509,7 +507,11 @@ class Answer:
         """The rows that an end without a difference shows to hold: of several true refusals none was seen to."""
         if self.also:
             return ()
-        return self.rows if self.refused is not None else (*self.rows, *set(held(self.value, seen)))
+        if self.refused is not None:
+            return self.rows
+        shown = set[str]()
+        held(self.value, seen, shown)
+        return (*self.rows, *shown)
 
     def __str__(self) -> str:
         if self.refused is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,10 +26,10 @@ class Lines(Part):
         difference = differs(self.lines, actual, path, rows)
         return difference and replace(difference, rows=self._broken_by(actual))
 
-    def held(self, actual: Any) -> Iterator[str]:
+    def held(self, actual: Any, rows: set[str]) -> None:
         """Every sentence about a line, once there is one."""
         if actual:
-            yield from (self.no_line, self.missing, *self.doubled, self.order, self.content)
+            rows.update((self.no_line, self.missing, *self.doubled, self.order, self.content))
 
     def _broken_by(self, actual: list[Any]) -> tuple[str, ...]:
         if not all(isinstance(line, dict) for line in actual):
