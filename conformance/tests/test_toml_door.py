@@ -333,7 +333,7 @@ for line in sys.stdin:
 
 
 def test_an_agent_that_is_one_live_process_is_that_for_all_who_work_as_it(tmp_path: Path) -> None:
-    """Each agent has a process, whoever asks; a restart of one participant ends none, the end of all ends them."""
+    """Each agent has a process, whoever asks. A killed participant takes along whom it alone spoke for."""
     server = '"$here/server.py", "$agent"], per = "name"'
     fleet = bus(tmp_path, ONE_FOR_ALL.replace('"$here/server.py"], per = "store"', server), server=LIVE)
     first, second = fleet.join(), fleet.join()
@@ -342,6 +342,13 @@ def test_an_agent_that_is_one_live_process_is_that_for_all_who_work_as_it(tmp_pa
     assert len(set(shown)) == 2
     second.call("close", {})
     assert ask(first, "send", "bob", to="x", body="one")["id"] == shown[-1]
+    third = fleet.join()
+    eve = ask(first, "send", "eve", to="x", body="one")["id"]
+    dan = ask(third, "send", "dan", to="x", body="one")["id"]
+    ask(third, "send", "eve", to="x", body="one")
+    third.kill()
+    assert ask(first, "send", "eve", to="x", body="one")["id"] == eve
+    assert ask(first, "send", "dan", to="x", body="one")["id"] != dan
     assert fleet.end() == []
 
 

@@ -3,8 +3,11 @@
 The host is a process that listens on an abstract Unix socket, whose name is taken from the store: only one can have
 it. The host stays in the process group of the adapter that started it, so a kill of that adapter kills the server; the
 others lose their connection, and the next call starts the server again. Requests to an MCP server over stdio go through
-the host, each answered by its id, as many at once as there are agents; an HTTP server is asked directly. Where an agent
-is one live process, the host has an MCP server for each agent instead, started by the first request of that agent.
+the host, each answered by its id, as many at once as there are agents; an HTTP server is asked directly.
+
+Where an agent is one live process, the host has an MCP server for each agent instead, started by the first request of
+that agent. Such a host is in no group but its own: an adapter that is killed takes with it the servers of the agents
+that it alone has asked as, and no other agent's.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import contextlib
 import hashlib
 import json
 import os
+import select
 import socket
 import struct
 import subprocess
@@ -31,6 +35,7 @@ from busproof.bus.toml.mcp import StdioServer
 LOOK_S = 0.02
 GONE_S = 1.0
 UNUSED_S = 30.0  # a host that nobody came to ends
+BYE = "null"  # of a guest that goes by itself
 
 
 @dataclass(frozen=True)
@@ -124,6 +129,9 @@ class Guest:
         """Go; the last waits until the server has ended."""
         with contextlib.suppress(OSError):
             self._socket.settimeout(GRACE_S + 1)
+            self._lines.write(BYE + "\n")
+            self._lines.flush()
+            self._lines.readline()
             self._socket.shutdown(socket.SHUT_WR)
             self._lines.read()
         self._socket.close()
@@ -135,6 +143,7 @@ def _start_host(plan: Plan) -> subprocess.Popen[bytes]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        start_new_session=plan.is_each,
     )
 
 
@@ -173,7 +182,7 @@ class Host:
 
     def __init__(self, plan: Plan) -> None:
         self._plan, self._port = plan, _free_port()
-        self._guests: set[socket.socket] = set()
+        self._guests: dict[socket.socket, set[str]] = {}  # and the agents as which each has asked
         self._lock, self._starting = threading.Lock(), threading.Lock()
         self._came, self._ended = threading.Event(), threading.Event()
         self._greeting = threading.Event()
@@ -235,9 +244,11 @@ class Host:
                 if self._ended.is_set() or uid != os.getuid():
                     guest.close()
                     continue
-                self._guests.add(guest)
+                self._guests[guest] = set()
                 self._came.set()
             threading.Thread(target=self._serve, args=(guest,), daemon=True).start()
+            if self._plan.is_each:
+                threading.Thread(target=self._watch, args=(guest,), daemon=True).start()
 
     def _serve(self, guest: socket.socket) -> None:
         with contextlib.suppress(OSError, ValueError):
@@ -245,16 +256,43 @@ class Host:
             self._greeting.wait()
             _write(lines, self._hello)
             for line in lines:
-                _write(lines, self._answer(json.loads(line)))
+                if line.strip() == BYE:
+                    self._guests[guest].clear()
+                    _write(lines, {})
+                else:
+                    asked = json.loads(line)
+                    self._guests[guest].add(asked["agent"])
+                    _write(lines, self._answer(asked))
+        if self._plan.is_each:
+            self._bury()
         with self._lock:
-            self._guests.discard(guest)
+            self._guests.pop(guest)
             if not self._guests:
                 self._ended.set()
                 self._last = guest  # stays open until the server has ended: its guest waits for that
                 return
         guest.close()
 
+    def _watch(self, guest: socket.socket) -> None:
+        ends = select.poll()
+        ends.register(guest, select.POLLRDHUP)
+        ends.poll()
+        self._bury()
+
+    def _bury(self) -> None:
+        """With guests that are gone and did not say goodbye go the agents that no other guest speaks for."""
+        ends = select.poll()
+        with self._lock:
+            guests = {guest.fileno(): agents for guest, agents in self._guests.items()}
+            for descriptor in guests:
+                ends.register(descriptor, select.POLLRDHUP)
+            gone = set().union(*(guests.pop(descriptor) for descriptor, _ in ends.poll(0)))
+            for agent in (gone & self._servers.keys()).difference(*guests.values()):
+                kill_family(self._servers.pop(agent).mcp.child.pid)
+
     def _answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        if self._plan.is_each:
+            self._bury()
         try:
             server = self._server(asked["agent"] if self._plan.is_each else "")
             with server.turn:
