@@ -139,3 +139,14 @@ def test_a_full_disk_cuts_off_what_was_written_and_no_line_of_another(
     assert full.value.definite == (not theirs)
     bus.export_audit_trail()
     assert theirs in trail.read_bytes() and trail.read_bytes().endswith(b"\n")
+
+
+def test_what_was_refused_is_not_recorded(bus: CommsBus, send: Send, trail: Path) -> None:
+    """Recorded in the transaction that made the change, or not at all."""
+    sent = send()
+    bus.claim_message("carol", sent)
+    with pytest.raises(Exception, match="priority"):
+        send(priority=11)
+    bus.receive_messages("bob", ["general"])
+    bus.export_audit_trail()
+    assert [event["event"] for event in events(trail)] == ["sent"]

@@ -12,11 +12,12 @@ import pytest
 
 from refbus.comms.bus import CommsBus
 from refbus.kernel.clock import Clock
-from refbus.kernel.errors import IdConflict, InvalidArgument
+from refbus.kernel.errors import IdConflict, InvalidArgument, RateLimited
 
 T0_MS = 1_768_053_600_000  # where the clock of these tests stands
 M1 = "00000000-0000-4000-8000-000000000001"
 Send = Callable[..., str]
+OpenBus = Callable[..., CommsBus]
 
 
 @pytest.mark.parametrize(
@@ -87,3 +88,19 @@ def test_a_payload_of_what_is_no_json_is_refused(bus: CommsBus, value: Any) -> N
     with pytest.raises(InvalidArgument):
         bus.send_message("alice", "bob", "note", {"x": value})
     assert bus.dump()["messages"] == []
+
+
+def test_a_clock_that_was_set_back_keeps_no_bucket_shut(open_bus: OpenBus, clock: Clock) -> None:
+    """Nobody waits until it has caught up: the bucket refills from the first refusal on."""
+    for bus in (open_bus(rate_capacity=1), open_bus(rate_capacity=1)):
+        clock.set(T0_MS + 3_600_000)
+        bus.send_message("alice", None, "note", {})
+        clock.set(T0_MS)
+        with pytest.raises(RateLimited):
+            bus.send_message("alice", None, "note", {})
+        clock.set(T0_MS + 99)
+        with pytest.raises(RateLimited):
+            bus.send_message("alice", None, "note", {})
+        clock.set(T0_MS + 100)
+        bus.send_message("alice", None, "note", {})
+        assert bus.dump()["integrity"] == "ok"

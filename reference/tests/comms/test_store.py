@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from refbus.comms import store as stores
 from refbus.comms.bus import CommsBus
 from refbus.kernel.errors import InvalidArgument, SchemaMismatch
 
 OpenBus = Callable[..., CommsBus]
-SCHEMA = Path(stores.__file__).with_name("schema.sql").read_text()
 
 
 def test_every_connection_has_the_seeds_pragmas(bus: CommsBus) -> None:
@@ -54,30 +51,6 @@ def test_the_version_may_end_with_a_newline(store: Path) -> None:
     (folder / "protocol_version.txt").write_text("1.0\n")
     with CommsBus(store):
         assert (folder / "protocol_version.txt").read_text() == "1.0\n"
-
-
-def strangers_file(store: Path, schema: str) -> None:
-    """A messages.db that another program made."""
-    folder = store / ".claude" / "communications"
-    folder.mkdir(parents=True)
-    connection = sqlite3.connect(folder / "messages.db")
-    connection.executescript(schema)
-    connection.close()
-
-
-def test_a_file_that_the_seeds_listing_made_is_joined(store: Path) -> None:
-    """Its rows are messages, its tables stay as they are; ours are added."""
-    strangers_file(
-        store,
-        SCHEMA
-        + "INSERT INTO messages (id, type, version, timestamp, from_agent, to_agent, channel, payload, created_at)"
-        " VALUES ('s1', 'note', '1.0', '2026-01-10T14:00:00Z', 'nim', 'bob', 'general', '{}', '2026-01-10T14:00:00Z')",
-    )
-    with CommsBus(store) as bus:
-        assert [message["id"] for message in bus.receive_messages("bob", ["general"])["messages"]] == ["s1"]
-        before = set(SCHEMA.split())
-        (sql,) = bus.store.db.row("SELECT sql FROM sqlite_master WHERE name = 'messages'")
-        assert set(sql.split()) <= before | {");", ")"}
 
 
 @pytest.mark.parametrize("root", ["/nowhere/at/all", "/etc/passwd", "a\0b", 5, None])

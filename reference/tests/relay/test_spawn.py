@@ -157,3 +157,11 @@ def test_what_takes_no_signal_from_this_user_is_not_waited_for(monkeypatch: pyte
         monkeypatch.undo()
         kill(child.pid, signal.SIGKILL)
         child.wait()
+
+
+def test_a_live_process_never_times_out(open_relay: OpenRelay, relay: RelayBus, agents: Agents) -> None:
+    """One that only listens is active as long as it runs."""
+    assert ask(agents, relay, "NAME: w\nCLI: prog") is None
+    agents.clock.set(agents.clock.now_ms() + 10 * 3_600_000)
+    relay.scan()
+    assert agent(relay, "w")[0] == "active" and agent(relay, "boss")[0] == "inactive"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,10 @@ def test_what_is_due_is_found_without_reading_the_record(tmp_path: Path) -> None
         plan = [row[-1] for row in tx.rows(f"EXPLAIN QUERY PLAN {sqlite_queue._DUE}", ("worker", 0))]
     assert any("SEARCH messages USING INTEGER PRIMARY KEY" in step for step in plan), plan
     assert not any("SCAN" in step for step in plan), plan
+
+
+def test_a_fetch_ends_with_its_time(bus: TimelineBus) -> None:
+    """With nothing."""
+    began = time.monotonic()
+    assert bus.fetch(OLLAMA, wait_ms=300)["message"] is None
+    assert time.monotonic() - began >= 0.3

@@ -182,3 +182,11 @@ def test_a_vector_survives_its_storage() -> None:
     (vector,) = HashEmbedder().embed(["a b"])
     assert dot(vector, unpack(pack(vector))) == pytest.approx(1.0)
     assert HashEmbedder().embed([""]) == [[0.0] * 256]
+
+
+def test_words_that_only_unicode_calls_alike_are_two(join: Join) -> None:
+    """Every word counts."""
+    alice = join("alice")
+    alice.sync("strasse")
+    alice.sync("strasse stra\N{LATIN SMALL LETTER SHARP S}e")
+    assert seqs_of(alice.bus, "stra\N{LATIN SMALL LETTER SHARP S}e strasse", mode="fts") == [2]

@@ -90,3 +90,21 @@ def test_closing_the_session_ends_its_waits(join: Join) -> None:
         is_waiting(bob)
         bob.bus.close()
         assert waiting.result(timeout=10)["status"] == "timeout"
+
+
+def test_without_news_it_ends_in_time(join: Join) -> None:
+    """Its own messages, and those of other topics, are no news."""
+    alice, bob = join("alice"), join("bob")
+    other = alice.bus.topic_create(name="other")["topic_id"]
+    alice.bus.topic_join("alice", other)
+    began = time.monotonic()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(bob.sync, wait_seconds=1)
+        is_waiting(bob)
+        alice.bus.sync(other, [{"content_markdown": "elsewhere"}], wait_seconds=0)
+        bob.sync("own")
+        reply = waiting.result(timeout=10)
+    assert 1 <= time.monotonic() - began < 5
+    assert reply["status"] == "timeout" and reply["received"] == []
+    assert reply["cursor"]["last_seq"] == 1  # its own are passed: nothing unread lies before them (B8)
+    assert bob.sync()["status"] == "empty"

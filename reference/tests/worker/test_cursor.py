@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +111,11 @@ def test_a_folder_of_blobs_that_is_none_spoils_only_what_needs_it(bus: WorkerBus
     lost, fine = bus.poll("bob")["messages"]
     assert lost["payload_error"] == "blob_missing"
     assert fine["payload"] == "fine"
+
+
+def test_a_waiting_poll_gives_up_in_the_end(bus: WorkerBus) -> None:
+    """With nothing."""
+    start = time.monotonic()
+    assert seqs(bus, "bob", wait_ms=30) == []
+    assert time.monotonic() - start >= 0.03
+    assert seqs(bus, "bob", wait_ms=30) == []  # on the watch of the first

@@ -31,3 +31,12 @@ def test_another_constraint_is_not_a_duplicate(bus: WorkerBus) -> None:
         with pytest.raises(InvalidArgument, match="no spam"):
             bus.publish_many("alice", [{"type": "fine"}, message])
     assert bus.poll("bob")["messages"] == []
+
+
+def test_a_retry_whose_first_blob_is_lost_is_a_conflict(bus: WorkerBus) -> None:
+    """Nobody can tell any more whether it is the same."""
+    bus.publish("alice", {"id": "m1", "type": "t", "payload": "y" * 5000})
+    for blob in bus.store.blobs.iterdir():
+        blob.unlink()
+    with pytest.raises(IdConflict):
+        bus.publish("alice", {"id": "m1", "type": "t", "payload": "z"})
