@@ -1,4 +1,4 @@
-"""The MCP server, driven by a real MCP client over stdio, in both eras of the protocol."""
+"""The MCP server, driven by a real MCP client over stdio."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ import pytest
 from mcp import Client, MCPError
 from reference.tests.mcp_agent import Agent, server
 
+from refbus import __version__
 from refbus.topics.mcp.tools import TOOLS
 
 
 def test_tools_are_described_for_models(tmp_path: Path) -> None:
-    """With schemas both ways, and hints that say what is harmless."""
+    """With schemas both ways, hints that say what is harmless, and the package's own version."""
 
     async def session() -> None:
         async with Client(server(tmp_path / "bus.sqlite")) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            ping = await Agent(client).call("ping")
         assert list(tools) == list(TOOLS) and len(tools) == 10
+        assert ping == {"ok": True, "spec_version": "v6.3", "package_version": __version__}
         for tool in tools.values():
             jsonschema.Draft202012Validator.check_schema(tool.input_schema)
             jsonschema.Draft202012Validator.check_schema(tool.output_schema)
