@@ -99,22 +99,10 @@ def test_a_replay_of_a_race_says_that_it_is_none_and_what_forces_it(
     assert out.count("∥try_claim_task") == len(racing)
 
 
-def test_a_replay_of_calls_that_came_one_after_the_other_speaks_of_no_race(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Nothing is marked."""
-    bus = faults("worker")["anyone_releases"].spec()
-    argv = ["check", "worker", "--bus", bus, "--only", "lease.renew_after_retake", "--mixed-with", "none", "--json"]
-    assert cli.main([*argv, "--out", str(tmp_path)]) == 1
-    capsys.readouterr()
-    assert cli.main(["replay", str(tmp_path / "report.jsonl"), "worker.lease.12", "--yes"]) == 0
-    assert "∥" not in capsys.readouterr().out
-
-
 def test_a_replay_ends_with_what_the_check_says_of_the_bus_now(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On the faulty one as before; on another bus than the report's, that one's outcome."""
+    """On the faulty one as before; on another bus than the report's, that one's outcome; no call is one of a race."""
     bus = faults("worker")["anyone_releases"].spec()
     argv = ["check", "worker", "--bus", bus, "--only", "lease.renew_after_retake", "--mixed-with", "none", "--json"]
     assert cli.main([*argv, "--out", str(tmp_path)]) == 1
@@ -122,6 +110,8 @@ def test_a_replay_ends_with_what_the_check_says_of_the_bus_now(
     for again in (["--yes"], ["--bus", reference("worker")]):
         capsys.readouterr()
         assert cli.main(["replay", str(tmp_path / "report.jsonl"), "worker.lease.12", *again]) == 0
-        last_lines.append(capsys.readouterr().out.splitlines()[-1])
+        out = capsys.readouterr().out
+        assert "∥" not in out
+        last_lines.append(out.splitlines()[-1])
     assert last_lines[0].startswith("lease.renew_after_retake, played anew: fail ")
     assert last_lines[1] == "lease.renew_after_retake, played anew: pass"

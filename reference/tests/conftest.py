@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,18 +38,23 @@ def store(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def open_bus(store: Path, clock: Clock) -> Iterator[OpenBus]:
-    """Opens buses on the store, each as another process would, and closes them at the end."""
-    opened: list[WorkerBus] = []
+def opening(make: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    """Opens buses, each as another process would, and closes them at the end."""
+    opened: list[Any] = []
 
-    def open_(**options: Any) -> WorkerBus:
-        opened.append(WorkerBus(store, clock=clock, **options))
+    def open_(**options: Any) -> Any:
+        opened.append(make(**options))
         return opened[-1]
 
     yield open_
     for bus in opened:
         bus.close()
+
+
+@pytest.fixture
+def open_bus(store: Path, clock: Clock) -> Iterator[OpenBus]:
+    """Buses on the store."""
+    yield from opening(partial(WorkerBus, store, clock=clock))
 
 
 @pytest.fixture
@@ -59,16 +65,8 @@ def bus(open_bus: OpenBus) -> WorkerBus:
 
 @pytest.fixture
 def open_session(tmp_path: Path, clock: Clock) -> Iterator[OpenSession]:
-    """Opens sessions on one database file of the topics bus, each as another server process would."""
-    opened: list[TopicsBus] = []
-
-    def open_(**options: Any) -> TopicsBus:
-        opened.append(TopicsBus(tmp_path / "bus.sqlite", clock=clock, **options))
-        return opened[-1]
-
-    yield open_
-    for session in opened:
-        session.close()
+    """Sessions on one database file of the topics bus."""
+    yield from opening(partial(TopicsBus, tmp_path / "bus.sqlite", clock=clock))
 
 
 class Peer:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from reference.tests.conftest import opening
 
 from refbus.comms.bus import CommsBus
 from refbus.kernel.clock import Clock
@@ -17,16 +19,8 @@ OpenBus = Callable[..., CommsBus]
 
 @pytest.fixture
 def open_bus(store: Path, clock: Clock) -> Iterator[OpenBus]:
-    """Opens buses on the project, each as another process would, and closes them at the end."""
-    opened: list[CommsBus] = []
-
-    def open_(**options: Any) -> CommsBus:
-        opened.append(CommsBus(store, clock=clock, **{"retry_jitter": 1.0, **options}))
-        return opened[-1]
-
-    yield open_
-    for bus in opened:
-        bus.close()
+    """Buses on the project."""
+    yield from opening(partial(CommsBus, store, clock=clock, retry_jitter=1.0))
 
 
 @pytest.fixture

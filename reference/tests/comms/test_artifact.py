@@ -16,15 +16,6 @@ from refbus.kernel.errors import BlobCorrupt, BusError, InvalidArgument, NotFoun
 PATH = ".claude/artifacts/bob/t1/result.json"
 
 
-def test_an_artifact_is_replaced_never_written_in_place(bus: CommsBus, store: Path) -> None:
-    """A reader that has the old one open goes on reading the old one."""
-    bus.write_artifact("bob", "t1", {"n": 1})
-    with (store / PATH).open() as old:
-        bus.write_artifact("bob", "t1", {"n": 2})
-        assert old.read() == '{"n": 1}'
-    assert bus.read_artifact(PATH) == {"content": {"n": 2}}
-
-
 @pytest.mark.parametrize("tidied", [".claude/artifacts/bob", ".claude/artifacts"])
 def test_an_artifact_is_written_again_where_somebody_has_tidied_up(bus: CommsBus, store: Path, tidied: str) -> None:
     """The seed's listing makes all of the path for each artifact."""
@@ -94,13 +85,6 @@ def test_where_only_the_record_fails_nobody_is_told_that_nothing_happened(
         bus.write_artifact("bob", "t1", {"n": 1})
     assert not caught.value.definite
     assert bus.read_artifact(PATH) == {"content": {"n": 1}}
-
-
-def test_large_results_are_what_artifacts_are_for(bus: CommsBus) -> None:
-    """ "Processed 10,000 records" (seed: Artifact Pattern)."""
-    content = {"rows": [{"n": n, "text": "é" * 20} for n in range(10_000)]}
-    bus.write_artifact("bob", "t1", content)
-    assert bus.read_artifact(PATH) == {"content": content}
 
 
 @pytest.mark.parametrize(

@@ -25,45 +25,6 @@ def break_it(breaker: CircuitBreaker, times: int = 5) -> None:
             breaker.call(fail)
 
 
-def test_five_failures_in_a_row_open_it(clock: Clock) -> None:
-    """The errors come through until then; a success in between starts the count anew (C8)."""
-    breaker = CircuitBreaker(clock=clock)
-    break_it(breaker, 4)
-    assert breaker.call(lambda a, b: a + b, 1, b=2) == 3
-    break_it(breaker, 5)
-    assert breaker.state == "open"
-    called: list[int] = []
-    with pytest.raises(CircuitOpen) as caught:
-        breaker.call(called.append, 1)
-    assert called == [] and caught.value.definite
-
-
-def test_after_the_time_out_one_probe_decides(clock: Clock) -> None:
-    """Its failure opens for another 60 s, its success closes (C8)."""
-    breaker = CircuitBreaker(clock=clock)
-    break_it(breaker)
-    clock.set(T0_MS + 60_001)
-    break_it(breaker, 1)
-    assert breaker.state == "open"
-    clock.set(T0_MS + 120_001)
-    with pytest.raises(CircuitOpen):
-        breaker.call(str)
-    clock.set(T0_MS + 120_002)
-    assert breaker.call(str) == ""
-    assert breaker.state == "closed"
-    break_it(breaker, 4)
-    assert breaker.state == "closed"
-
-
-def test_threshold_and_time_out_are_arguments(clock: Clock) -> None:
-    """Of its making (seed: CircuitBreaker)."""
-    breaker = CircuitBreaker(1, 0.01, clock=clock)
-    break_it(breaker, 1)
-    assert breaker.state == "open"
-    clock.set(T0_MS + 11)
-    assert breaker.call(str) == ""
-
-
 class SlowCall:
     """A call through the breaker that comes back when it is told to."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections.abc import Callable
 
 import pytest
@@ -30,25 +29,6 @@ def test_the_visibility_time_out_is_an_option(open_bus: OpenBus) -> None:
     for wrong in (0, -1, True, 1.5, 2**53):
         with pytest.raises(InvalidArgument):
             open_bus(visibility_ms=wrong)
-
-
-def test_of_many_at_once_one_gets_it(bus: CommsBus, send: Send) -> None:
-    """Real threads, a connection each (seed: Claim atomicity 100 %)."""
-    for _ in range(20):
-        sent = send()
-        claimed: list[bool] = []
-        gate = threading.Barrier(4)
-
-        def claim(sent: str = sent, claimed: list[bool] = claimed, gate: threading.Barrier = gate) -> None:
-            gate.wait()
-            claimed.append(bus.claim_message("bob", sent)["claimed"])
-
-        threads = [threading.Thread(target=claim) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert sorted(claimed) == [False, False, False, True]
 
 
 # -- strangers, who know only the seed's tables

@@ -16,11 +16,8 @@ from refbus.kernel.errors import IdConflict, InvalidArgument, RateLimited
 
 T0_MS = 1_768_053_600_000  # where the clock of these tests stands
 M1 = "00000000-0000-4000-8000-000000000001"
-OpenBus = Callable[..., CommsBus]
 Send = Callable[..., str]
-
-
-# -- once
+OpenBus = Callable[..., CommsBus]
 
 
 @pytest.mark.parametrize(
@@ -50,28 +47,6 @@ def test_a_letter_that_a_stranger_wrote_keeps_its_id(bus: CommsBus, send: Send, 
     stranger.execute("INSERT INTO dead_letter_queue VALUES (?, 'no JSON', 'e', 't', 3)", (M1,))
     with pytest.raises(IdConflict):
         send(message_id=M1)
-
-
-# -- paid for
-
-
-def test_a_clock_that_was_set_back_keeps_no_bucket_shut(open_bus: OpenBus, clock: Clock) -> None:
-    """Nobody waits until it has caught up: the bucket refills from the first refusal on."""
-    for bus in (open_bus(rate_capacity=1), open_bus(rate_capacity=1)):
-        clock.set(T0_MS + 3_600_000)
-        bus.send_message("alice", None, "note", {})
-        clock.set(T0_MS)
-        with pytest.raises(RateLimited):
-            bus.send_message("alice", None, "note", {})
-        clock.set(T0_MS + 99)
-        with pytest.raises(RateLimited):
-            bus.send_message("alice", None, "note", {})
-        clock.set(T0_MS + 100)
-        bus.send_message("alice", None, "note", {})
-        assert bus.dump()["integrity"] == "ok"
-
-
-# -- time
 
 
 def test_cleanup_succeeds_where_the_audit_trail_cannot_be_written(
@@ -105,3 +80,27 @@ def test_a_strangers_rule_is_no_duplicate(bus: CommsBus, send: Send, stranger: s
         send(message_type="spam", message_id=str(uuid.uuid4()))
     assert bus.dump()["messages"] == []
     assert bus.store.db.rows("SELECT * FROM token_buckets") == []
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "\ud800", object()])
+def test_a_payload_of_what_is_no_json_is_refused(bus: CommsBus, value: Any) -> None:
+    """NaN first of all, which no line of a driver can hold (C10)."""
+    with pytest.raises(InvalidArgument):
+        bus.send_message("alice", "bob", "note", {"x": value})
+    assert bus.dump()["messages"] == []
+
+
+def test_a_clock_that_was_set_back_keeps_no_bucket_shut(open_bus: OpenBus, clock: Clock) -> None:
+    """Nobody waits until it has caught up: the bucket refills from the first refusal on."""
+    for bus in (open_bus(rate_capacity=1), open_bus(rate_capacity=1)):
+        clock.set(T0_MS + 3_600_000)
+        bus.send_message("alice", None, "note", {})
+        clock.set(T0_MS)
+        with pytest.raises(RateLimited):
+            bus.send_message("alice", None, "note", {})
+        clock.set(T0_MS + 99)
+        with pytest.raises(RateLimited):
+            bus.send_message("alice", None, "note", {})
+        clock.set(T0_MS + 100)
+        bus.send_message("alice", None, "note", {})
+        assert bus.dump()["integrity"] == "ok"

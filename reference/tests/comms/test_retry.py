@@ -11,7 +11,7 @@ import pytest
 
 from refbus.comms.bus import CommsBus
 from refbus.comms.log import Log, Sent
-from refbus.kernel.errors import InvalidArgument, IoError, PayloadTooLarge, RateLimited
+from refbus.kernel.errors import InvalidArgument, IoError
 
 OpenBus = Callable[..., CommsBus]
 Send = Callable[..., str]
@@ -91,9 +91,6 @@ def test_a_letter_that_holds_no_message_stays_where_it_is(
         bus.redrive("")
 
 
-# -- sending in spite of errors
-
-
 class LosesAnswers(Log):
     """Stores every message, and twice loses the answer to its sender."""
 
@@ -113,15 +110,3 @@ def test_every_attempt_carries_the_same_id(bus: CommsBus, unknown: dict[str, Any
     sent = bus.send_with_retry(3, 0.0, from_agent="alice", to_agent="bob", message_type="note", payload={}, **unknown)
     assert log.stored == (sent["message_id"],) * 3
     assert [message["id"] for message in shown(bus)] == [sent["message_id"]]
-
-
-def test_it_gives_up_after_the_last_attempt_with_the_last_error(open_bus: OpenBus) -> None:
-    """Three unless said otherwise; an error that no time can mend is raised at once (seed: send_with_retry)."""
-    bus = open_bus(rate_capacity=0.0)
-    with pytest.raises(RateLimited):
-        bus.send_with_retry(base_delay=0.0, from_agent="alice", to_agent="bob", message_type="note", payload={})
-    good = {"from_agent": "alice", "to_agent": "bob", "message_type": "note", "payload": {}}
-    hopeless = {InvalidArgument: {"from_agent": "a/b"}, PayloadTooLarge: {"payload": {"n": "x" * 5_000_000}}}
-    for error, wrong in hopeless.items():
-        with pytest.raises(error):
-            bus.send_with_retry(3, 3600.0, **good | wrong)

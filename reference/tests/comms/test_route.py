@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import sqlite3
-import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,41 +19,6 @@ Send = Callable[..., str]
 def shown(bus: CommsBus, agent: str = "bob", *channels: str, limit: int = 10) -> list[str]:
     """The ids that an agent receives."""
     return [m["id"] for m in bus.receive_messages(agent, list(channels) or ["general"], limit)["messages"]]
-
-
-# -- waiting, on real time
-
-
-def test_a_waiting_receive_is_woken_by_a_message(bus: CommsBus, open_bus: OpenBus) -> None:
-    """From another thread, long before its time is over: only a missed wake-up would take the 60 s."""
-    seen: list[dict[str, Any]] = []
-    waiter = threading.Thread(target=lambda: seen.extend(bus.receive_messages("bob", ["general"], 10, 60)["messages"]))
-    waiter.start()
-    sent = open_bus().send_message("alice", "bob", "note", {"n": 1})["message_id"]
-    waiter.join(30)
-    assert [message["id"] for message in seen] == [sent]
-
-
-def send_from_elsewhere(project: str) -> None:
-    """The work of another agent's process."""
-    with CommsBus(project) as bus:
-        # On the wall clock, while the reader's stands still: no time to live fits both.
-        bus.send_message("alice", "bob", "note", {}, ttl_seconds=None)
-
-
-def test_a_waiting_receive_is_woken_by_another_process(bus: CommsBus, store: Path) -> None:
-    """Though its own clock stands still."""
-    process = multiprocessing.get_context("spawn").Process(target=send_from_elsewhere, args=(str(store),))
-    process.start()
-    assert len(bus.receive_messages("bob", ["general"], 10, 60)["messages"]) == 1
-    process.join(30)
-    assert process.exitcode == 0
-
-
-# -- subscriptions
-
-
-# -- strangers
 
 
 def test_strangers_rows_take_their_place(bus: CommsBus, send: Send, stranger_sends: Send) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -129,85 +127,3 @@ def test_a_file_from_the_future_is_as_old_as_it_was_seen_unchanged(stat: Stat, u
     """R9: a clock that went back makes nothing wait for it to catch up."""
     age = msgfile.age_ns(stat, NOW, unchanged_ms * MS)
     assert age == (NOW - stat.mtime_ns if stat.mtime_ns <= NOW else unchanged_ms * MS)
-
-
-@pytest.mark.parametrize(("age_ms", "settled"), [(99, False), (100, True)])
-def test_a_hundred_milliseconds_settle_a_file(age_ms: int, settled: bool) -> None:
-    """99 do not."""
-    data = b"TO: bob\n\n"
-    stat = Stat(len(data), NOW - age_ms * MS, 1)
-    assert isinstance(judge(data, stat, stat, NOW), Message) == settled
-
-
-@pytest.mark.parametrize("data", [b"", b"TO: bob", b"no header\n\n", b"TO: \xff\n\n"])
-@pytest.mark.parametrize(("age_ms", "kind"), [(4_999, Wait), (5_000, Malformed)])
-def test_what_is_no_message_may_become_one_for_five_seconds(
-    data: bytes, age_ms: int, kind: type[Wait | Malformed]
-) -> None:
-    """Then it is malformed."""
-    stat = Stat(len(data), NOW - age_ms * MS, 1)
-    assert isinstance(judge(data, stat, stat, NOW), kind)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "KIND: ack\n\n",  # no TO
-        "TO: bob\n",  # no empty line
-        "TO: bob\nTO: bob\n\n",
-        "TO: bob\nFROM: eve\n\n",
-        "TO: bob\nID: x\n\n",
-        "TO: \n\n",
-        "TO: bob\nKIND: Spawn\n\n",
-        "TO: bob\nKIND: messages\n\n",
-        "TO: bob\nPRIORITY: -1\n\n",
-        "TO: bob\nPRIORITY: 10\n\n",
-        "TO: bob\nATTACHMENT: sha256:ABC\n\n",
-        "TO: bob\r\n\r\n",
-        "TO: a\tb\n\n",
-        "to: bob\n\n",
-        " TO: bob\n\n",
-    ],
-)
-def test_a_bad_header_is_malformed(text: str) -> None:
-    """Missing, doubled, the orchestrator's own, empty, of another form, with control characters."""
-    with pytest.raises(FormatError) as caught:
-        parse(text.encode())
-    assert caught.value.reason == "malformed"
-
-
-def test_a_body_with_another_hash_is_no_message() -> None:
-    """And says so."""
-    with pytest.raises(FormatError) as caught:
-        parse(f"TO: bob\nCHECKSUM: {msgfile.checksum_of('one')}\n\ntwo".encode())
-    assert caught.value.reason == "checksum_mismatch"
-
-
-@pytest.mark.nightly
-def test_a_million_mutated_files_break_nothing() -> None:
-    """Bytes flipped, cut, doubled and mixed: each is a message that stays one, or a format error."""
-    dice = random.Random(7)
-    seeds = [
-        b"TO: bob\nKIND: spawn\nTHREAD: t\nPRIORITY: 1\nX-A: b\n\nbody\n\xc3\xa9\n",
-        b"TO: *\n\n",
-        b"\n\n",
-        b"A:B\n",
-    ]
-    for _ in range(1_000_000):
-        data = bytearray(dice.choice(seeds))
-        for _ in range(dice.randrange(1, 6)):
-            at = dice.randrange(len(data) + 1)
-            match dice.randrange(4):
-                case 0:
-                    data[at:at] = bytes([dice.randrange(256)])
-                case 1:
-                    del data[at : at + dice.randrange(1, 9)]
-                case 2:
-                    data[at:at] = data[dice.randrange(len(data) + 1) :][:20]
-                case _:
-                    data[at : at + 1] = dice.choice((b"\n", b"\r", b"\0", b": ", b"\xff", b"TO: x\n"))
-        try:
-            message = parse(bytes(data))
-        except FormatError:
-            continue
-        assert parse(msgfile.format(message)) == message

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -37,10 +36,6 @@ def joined(bus: MailboxBus) -> MailboxBus:
     return bus
 
 
-def bodies(bus: MailboxBus, agent: str, **more: Any) -> list[str]:
-    return [message["body"] for message in bus.receive(agent, **more)["messages"]]
-
-
 @given(st.sets(st.sampled_from((*FEATURES, *OTHER_FEATURES, "lease", "jobs"))))
 def test_a_bus_promises_what_it_is_told_to(words: set[str]) -> None:
     """Any set of promises makes a bus that declares these and no others."""
@@ -52,16 +47,6 @@ def test_a_promise_that_nobody_knows_is_refused() -> None:
     """A word with a slip of the pen is no promise."""
     with pytest.raises(ValueError, match="no promise 'acks'"):
         promising("acks")
-
-
-def test_a_waiting_receive_ends_with_the_message(bus: MailboxBus) -> None:
-    """Long before its time."""
-    shown: list[str] = []
-    reader = threading.Thread(target=lambda: shown.extend(bodies(bus, "bob", wait_ms=30_000)))
-    reader.start()
-    bus.send("ann", "news", "bob")
-    reader.join(20)
-    assert shown == ["news"]
 
 
 def test_senders_at_once_lose_nothing(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from reference.tests.relay.conftest import Agents, OpenRelay, events, rows
 
 from refbus.kernel.clock import Clock
-from refbus.kernel.errors import BusError, InvalidArgument, IoError, Locked
+from refbus.kernel.errors import BusError, InvalidArgument, IoError
 from refbus.relay import blob
 from refbus.relay.bus import RelayBus
 from refbus.relay.mailbox import Mailbox
@@ -121,18 +121,6 @@ def test_what_its_agent_puts_there_before_the_move_is_put_back_as_it_is(
     assert [path for path in (agents.root / "archive").rglob("*") if not path.is_dir() or path.suffix == ".msg"] == []
 
 
-def test_without_an_archive_files_stay(open_relay: OpenRelay, agents: Agents) -> None:
-    """And are not processed again, also after a restart."""
-    for _ in range(2):
-        relay = open_relay(archive=False)
-        if not rows(relay):
-            agents.send("ann", "ann", "once")
-        relay.scan()
-        relay.scan()
-    assert agents.bodies("ann") == ["once"] and len(list(agents.outbox("ann").glob("*.msg"))) == 1
-    assert [row["status"] for row in rows(relay).values()] == ["completed"]
-
-
 def test_a_copied_folder_goes_on_where_it_was(
     open_relay: OpenRelay, agents: Agents, tmp_path: Path, clock: Clock
 ) -> None:
@@ -181,40 +169,6 @@ def test_what_stands_in_the_archives_place_is_told(open_relay: OpenRelay, agents
     relay.scan()
     assert agents.bodies("ann") == ["hello"] and [row["status"] for row in rows(relay).values()] == ["archived"]
     assert not list(agents.outbox("ann").glob("*.msg"))
-
-
-def test_a_backup_is_a_ledger_that_can_be_put_back(relay: RelayBus, agents: Agents, tmp_path: Path) -> None:
-    """While it runs; later events are found again in the folder."""
-    agents.send("ann", "ann", "one")
-    relay.scan()
-    copy = tmp_path / "copy.db"
-    relay.backup(str(copy))
-    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
-    before = relay.dump()
-    agents.send("bob", "bob", "two")
-    relay.scan()
-    relay.restore(str(copy))
-    assert relay.dump() == before
-    agents.send("ann", "ann", "three")
-    relay.scan()
-    assert agents.bodies("ann") == ["one", "three"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.db", "store"]
-
-
-def test_after_a_restore_no_copy_takes_the_place_of_an_unread_one(
-    relay: RelayBus, agents: Agents, tmp_path: Path, clock: Clock
-) -> None:
-    """The restored ledger does not know what was delivered since; names go on rising, though the clock stands."""
-    relay.backup(str(tmp_path / "copy.db"))
-    agents.send("ann", "bob", "one")
-    agents.join("bob")
-    relay.scan()
-    relay.restore(str(tmp_path / "copy.db"))
-    clock.set(clock.now_ms() - 5_000)
-    agents.send("ann", "bob", "two")
-    relay.scan()
-    relay.scan()
-    assert agents.bodies("bob")[-1] == "two" and "one" in agents.bodies("bob")
 
 
 def test_a_bound_larger_than_all_memory_reads_small_files(open_relay: OpenRelay, agents: Agents) -> None:
@@ -343,14 +297,6 @@ def test_a_folder_under_the_name_of_a_copy_stops_nobody(open_relay: OpenRelay, a
     assert agents.bodies("cid") == ["hello"]
 
 
-def test_there_is_one_orchestrator(relay: RelayBus, store: Path) -> None:
-    """The second is refused, and changes nothing; after the first has gone it is let in."""
-    with pytest.raises(Locked):
-        RelayBus(store)
-    relay.close()
-    RelayBus(store).close()
-
-
 @pytest.mark.parametrize(
     "settings",
     ["", "[]", '{"settle_ms": -1}', '{"settle_ms": true}', '{"archive": 1}', '{"lead": "root"}', '{"surprise": 1}',
@@ -373,17 +319,3 @@ def test_settings_are_those_of_the_file_unless_it_is_opened_with_others(store: P
     (store / "config.json").write_text('{"lead": "ann", "settle_ms": 7}')
     with RelayBus(store, settle_ms=8) as relay:
         assert (relay.store.config.lead, relay.store.config.settle_ms) == ("ann", 8)
-
-
-def test_the_numbers_are_right(relay: RelayBus, agents: Agents) -> None:
-    """In the text form of Prometheus."""
-    agents.send("ann", "ann")
-    agents.send("ann", "nobody")
-    agents.send("ann", "no address")
-    relay.scan()
-    lines = dict(line.rsplit(" ", 1) for line in relay.metrics()["text"].splitlines() if not line.startswith("#"))
-    expected = {"discovered": "3.0", "completed": "1.0", "failed": "1.0", "retried": "1.0", "refused": "0.0"}
-    assert {name: lines[f'relay_messages_total{{outcome="{name}"}}'] for name in expected} == expected
-    assert lines['relay_queue_depth{status="pending"}'] == "1.0"
-    assert lines['relay_agents{status="active"}'] == "1.0"
-    assert events(relay) == []

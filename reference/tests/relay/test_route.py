@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from reference.tests.relay.conftest import Agents
 
-from refbus.kernel import msgfile
 from refbus.kernel.clock import Clock
 from refbus.relay.bus import RelayBus
 
@@ -27,25 +26,3 @@ def test_a_clock_that_goes_back_makes_nobody_wait_for_an_hour(relay: RelayBus, a
     agents.join("bob")
     clock.set(clock.now_ms() + 2_000)
     assert relay.scan()["completed"] == 1
-
-
-def test_names_in_an_inbox_rise_where_the_clock_stands_or_goes_back(
-    relay: RelayBus, agents: Agents, clock: Clock
-) -> None:
-    """Their order is the order of delivery; and the pass tells of the clock."""
-    for number in range(3):
-        agents.send("ann", "ann", f"{number}")
-        agents.send("ann", "ann", f"{number}+")
-        relay.scan()
-        clock.set(clock.now_ms() - 1)
-    assert agents.bodies("ann") == ["0", "0+", "1", "1+", "2", "2+"]
-    assert [(record["event"], record["detail"]) for record in relay.audit()["records"]] == [("clock_back", "1 ms")] * 2
-
-
-def test_the_sender_is_who_owns_the_outbox(relay: RelayBus, agents: Agents, clock: Clock) -> None:
-    """No header says otherwise."""
-    agents.join("bob")
-    agents.put("ann", b"FROM: eve\nTO: bob\n\n", age_ms=5_000)
-    assert relay.scan()["failed"] == 1
-    assert agents.inbox("bob") == []
-    assert msgfile.MALFORMED_MS == 5_000

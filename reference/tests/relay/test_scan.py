@@ -2,43 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
-import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from reference.tests.relay.conftest import Agents, OpenRelay, events, permissions_count, rows
 
 from refbus.kernel.clock import Clock
 from refbus.kernel.errors import BusError, InvalidArgument
-from refbus.relay import names
 from refbus.relay.bus import RelayBus
-
-GOOD = b"TO: ann\n\nhello"
-NAME = "1706123456789012345-a1b2c3d4.msg"
-
-
-@given(st.text(max_size=80))
-def test_an_agents_name_is_a_safe_part_of_a_path(name: str) -> None:
-    """Or no name."""
-    if names.is_agent_name(name):
-        assert name.isascii() and 0 < len(name) < 64 and not set(name) & set("./\\ \0") and name[0].isalpha()
-
-
-@pytest.mark.parametrize(
-    ("name", "is_one"),
-    [("a", True), ("Z-_9", True), ("a" * 63, True), ("a" * 64, False), ("9a", False), ("_a", False), ("", False),
-     ("a\n", False), ("é", False), ("lead", False), ("ROOT", False), ("System", False), ("admin", False),
-     ("roots", True)],
-)  # fmt: skip
-def test_names_of_agents(name: str, is_one: bool) -> None:
-    """A letter, then letters, digits, underscore, hyphen, 63 in all; not reserved, whatever the case."""
-    assert names.is_agent_name(name) == is_one
 
 
 @pytest.mark.parametrize("what", ["file", "outbox", ".pending"])
@@ -107,22 +81,6 @@ def test_a_day_without_a_name_is_refused_before_anything_is_looked_at(
     assert refused.value.definite and relay.dump()["messages"] == []
 
 
-def test_a_file_from_the_future_settles_by_standing_still(relay: RelayBus, agents: Agents, clock: Clock) -> None:
-    """Also while the clock goes back: a monotonic one counts (R9)."""
-    path = agents.put("ann", GOOD, age_ms=-3_600_000)
-    assert relay.scan()["discovered"] == 0
-    clock.set(clock.now_ms() - 50_000)
-    clock.set(clock.now_ms() + 99)
-    assert relay.scan()["discovered"] == 0
-    path.write_bytes(GOOD + b"!")  # another state of it: the time starts anew
-    agents.age(path, -3_600_000)
-    clock.set(clock.now_ms() + 1)
-    assert relay.scan()["discovered"] == 0
-    clock.set(clock.now_ms() + 100)
-    assert relay.scan()["discovered"] == 1
-    assert agents.bodies("ann") == ["hello!"]
-
-
 def test_a_sparse_gigabyte_costs_nothing(relay: RelayBus, agents: Agents) -> None:
     """It is too large."""
     path = agents.put("ann", b"TO: ann\n\n")
@@ -131,60 +89,6 @@ def test_a_sparse_gigabyte_costs_nothing(relay: RelayBus, agents: Agents) -> Non
     relay.scan()
     (row,) = rows(relay).values()
     assert row["last_error"].startswith("too_large")
-
-
-def _symlink(path: Path, outside: Path) -> None:
-    path.symlink_to(outside)
-
-
-def _hard_link(path: Path, outside: Path) -> None:
-    os.link(outside, path)
-
-
-def _fifo(path: Path, outside: Path) -> None:
-    os.mkfifo(path)
-
-
-def _folder(path: Path, outside: Path) -> None:
-    path.mkdir()
-
-
-def _socket(path: Path, outside: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as made, contextlib.chdir(path.parent):
-        made.bind(path.name)
-
-
-def _device(path: Path, outside: Path) -> None:
-    os.mknod(path, 0o600 | 0o020000, os.makedev(1, 3))
-
-
-def _other_name(path: Path, outside: Path) -> None:
-    path.with_name("hello.msg").write_bytes(GOOD)
-
-
-@pytest.mark.parametrize(
-    ("make", "event"),
-    [(_symlink, "symlink"), (_hard_link, "hard_link"), (_fifo, "not_regular"), (_folder, "not_regular"),
-     (_socket, "not_regular"), (_device, "not_regular"), (_other_name, "bad_file_name")],
-)  # fmt: skip
-def test_what_is_no_plain_file_stays_where_it_is(
-    relay: RelayBus, agents: Agents, tmp_path: Path, make: object, event: str
-) -> None:
-    """Never opened, no row, one record until it is another thing (R8)."""
-    outside = tmp_path / "outside.msg"
-    outside.write_bytes(GOOD)
-    agents.join("ann")
-    assert callable(make)
-    try:
-        make(agents.outbox("ann") / NAME, outside)
-    except PermissionError:
-        assert make is _device and os.getuid() != 0
-        return
-    assert relay.scan()["refused"] == 1
-    assert relay.scan()["refused"] == 0
-    ((refusal, path),) = events(relay)
-    assert (refusal, os.path.lexists(agents.root / path)) == (event, True)
-    assert rows(relay) == {} and agents.inbox("ann") == [] and outside.read_bytes() == GOOD
 
 
 def test_a_name_that_is_no_utf_8_is_refused_as_well(relay: RelayBus, agents: Agents) -> None:
@@ -212,25 +116,6 @@ def test_a_folder_that_is_refused_is_told_once_whatever_is_put_into_it(
     folder.mkdir()
     relay.scan()
     assert [path for _, path in events(relay)] == [path] * 2
-
-
-@pytest.mark.parametrize("part", ["", "/outbox", "/outbox/.pending"])
-def test_no_link_among_an_agents_folders_is_followed(
-    relay: RelayBus, agents: Agents, tmp_path: Path, part: str
-) -> None:
-    """Wherever it leads, nothing is read there, moved from there or deleted there."""
-    outside = Agents(tmp_path / "outside", agents.clock)
-    outside.put("eve", GOOD)
-    agents.join("eve")
-    path = agents.root / f"agents/eve{part}"
-    for folder in ("outbox/.pending", "outbox", ""):
-        if f"agents/eve/{folder}".startswith(f"agents/eve{part}") and (agents.root / "agents/eve" / folder).is_dir():
-            (agents.root / "agents/eve" / folder).rmdir()
-    path.symlink_to(outside.root / f"agents/eve{part}", target_is_directory=True)
-    relay.scan()
-    relay.scan()
-    assert events(relay) == [("symlink", f"agents/eve{part}")]
-    assert rows(relay) == {} and len(list(outside.outbox("eve").glob("*.msg"))) == 1
 
 
 def test_an_inbox_that_is_a_link_gets_nothing(relay: RelayBus, agents: Agents, tmp_path: Path) -> None:
@@ -326,19 +211,6 @@ def test_a_message_that_a_later_limit_forbids_fails(open_relay: OpenRelay, agent
     assert relay.scan()["failed"] == 1
     (row,) = rows(relay).values()
     assert (row["status"], row["last_error"][:9]) == ("failed", "too_large") and not path.exists()
-
-
-def test_a_message_that_went_away_fails(relay: RelayBus, agents: Agents, clock: Clock) -> None:
-    """As does one that became a link."""
-    paths = [agents.put("ann", b"TO: nobody\n\n") for _ in range(2)]
-    relay.scan()
-    paths[0].unlink()
-    paths[1].unlink()
-    paths[1].symlink_to("/etc/passwd")
-    clock.set(clock.now_ms() + 1_000)
-    relay.scan()
-    assert [(row["status"], row["last_error"]) for row in rows(relay).values()] == [("failed", "file_disappeared")] * 2
-    assert paths[1].is_symlink()
 
 
 def test_who_waits_is_told_when_the_ledger_can_be_written(open_relay: OpenRelay, agents: Agents) -> None:

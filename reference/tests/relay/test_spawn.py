@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -76,82 +74,6 @@ def noted(agents: Agents, name: str) -> list[str]:
     return (agents.root / "tmp" / name).read_text().rstrip("\0\n").split("\0")
 
 
-def test_a_process_is_started_as_it_was_allowed(relay: RelayBus, agents: Agents, tmp_path: Path) -> None:
-    """Its own arguments first, the prompt as one argument whatever it holds; name, folder, environment; own session."""
-    inner = tmp_path / "project" / "inner"
-    body = (
-        f"NAME: w\nCLI: prog\nENV: MODE=a b,KEY2=x=y\nWORKING_DIR: {inner}\nPROMPT: do $(touch /x)\nnow; and 'here'\n"
-    )
-    assert ask(agents, relay, body) is None
-    status, pid = agent(relay, "w")
-    assert status == "active" and pid is not None and os.getsid(pid) == pid == os.getpgid(pid)
-    assert noted(agents, "argv") == ["--fixed", "do $(touch /x)\nnow; and 'here'"]
-    assert noted(agents, "cwd") == [str(inner)]
-    environment = dict(item.split("=", 1) for item in noted(agents, "env"))
-    expected = {"AGENT_RELAY_NAME": "w", "AGENT_RELAY_DIR": str(agents.root), "MODE": "a b", "KEY2": "x=y"}
-    assert environment.items() >= expected.items()
-    meta = json.loads((agents.root / "agents" / "w" / "meta.json").read_bytes())
-    assert meta == {"name": "w", "pid": pid, "started_at": agents.clock.now_ms()}
-    assert stat.S_IMODE(os.stat(agents.root / "agents" / "w" / "output.log").st_mode) == 0o600
-    assert ask(agents, relay, "NAME: w\nCLI: prog") == "agent_exists: w"
-    agents.send("boss", "w", "hello")
-    relay.scan()
-    assert agents.bodies("w") == ["hello"]
-
-
-@pytest.mark.parametrize("mode", ["", "stubborn"])
-def test_a_release_ends_all_that_was_started(relay: RelayBus, agents: Agents, mode: str) -> None:
-    """Even one that has left the group, and one that does not listen; then only a spawn brings the agent back."""
-    assert ask(agents, relay, f"NAME: w\nCLI: prog\nENV: MODE={mode}") is None
-    noted(agents, "env")
-    before = started(agents.root)
-    assert len(before) >= 2
-    assert ask(agents, relay, "NAME: w\nREASON: done", "release") is None
-    assert started(agents.root) == []
-    assert agent(relay, "w") == ("terminated", None)
-    assert ask(agents, relay, "NAME: w", "release") == "unknown_agent: w"
-    agents.send("boss", "*", "all")
-    agents.send("w", "boss", "last words")
-    relay.scan()
-    assert agents.bodies("w") == [] and agents.bodies("boss") == ["last words"]
-    assert agent(relay, "w")[0] == "terminated"
-    assert ask(agents, relay, "NAME: w\nCLI: prog") is None
-    assert agent(relay, "w")[0] == "active"
-
-
-@pytest.mark.parametrize(
-    ("body", "error"),
-    [
-        ("CLI: prog", "bad_request: NAME ''"),
-        ("NAME: 1\nCLI: prog", "bad_request: NAME '1'"),
-        ("NAME: lead\nCLI: prog", "bad_request: NAME 'lead'"),
-        ("NAME: ../w\nCLI: prog", "bad_request: NAME '../w'"),
-        ("NAME: w", "bad_request: CLI is missing"),
-        ("NAME: w\nCLI:", "bad_request: CLI is missing"),
-        ("NAME: w\nCLI: prog\nCLI: prog", "bad_request: CLI stands twice"),
-        ("NAME: w\nCLI: prog\nsurprise", "bad_request: no field: 'surprise'"),
-        ("NAME: w\nCLI: prog\nENV: MODE", "bad_request: ENV 'MODE'"),
-        ("NAME: w\nCLI: /bin/bash", "denied: CLI '/bin/bash'"),
-        ("NAME: w\nCLI: prog --danger", "denied: CLI 'prog --danger'"),
-        ("NAME: w\nCLI: prog\nENV: LD_PRELOAD=/x.so", "denied: ENV 'LD_PRELOAD'"),
-        ("NAME: w\nCLI: prog\nENV: MODE=x,PATH=/tmp", "denied: ENV 'PATH'"),
-        ("NAME: w\nCLI: prog\nWORKING_DIR: /", "denied: WORKING_DIR '/'"),
-        ("NAME: w\nCLI: prog\nWORKING_DIR: project", "denied: WORKING_DIR 'project'"),
-        ("NAME: w\nCLI: prog\nWORKING_DIR: {0}/project/../", "denied: WORKING_DIR"),
-        ("NAME: w\nCLI: prog\nWORKING_DIR: {0}/project/out", "denied: WORKING_DIR"),
-        ("NAME: w\nCLI: prog\nWORKING_DIR: {0}/project/none", "denied: WORKING_DIR"),
-        ("NAME: w\nCLI: prog\nWORKING_DIR: {0}/project2", "denied: WORKING_DIR"),
-    ],
-)
-def test_what_is_not_allowed_is_not_run(relay: RelayBus, agents: Agents, tmp_path: Path, body: str, error: str) -> None:
-    """And leaves no agent behind."""
-    (tmp_path / "project2").mkdir()
-    (tmp_path / "project" / "out").symlink_to(tmp_path / "project2")
-    error_text = ask(agents, relay, body.format(tmp_path))
-    assert error_text is not None and error_text.startswith(error)
-    assert [row["name"] for row in relay.dump()["agents"]] == ["boss"]
-
-
 def test_a_program_that_is_not_there_is_no_agent(relay: RelayBus, agents: Agents) -> None:
     """It is terminated, and may be spawned again."""
     error = ask(agents, relay, "NAME: w\nCLI: gone")
@@ -159,12 +81,6 @@ def test_a_program_that_is_not_there_is_no_agent(relay: RelayBus, agents: Agents
     assert agent(relay, "w") == ("terminated", None)
     assert list((agents.root / "tmp").iterdir()) == []
     assert ask(agents, relay, "NAME: w\nCLI: prog") is None
-
-
-def test_headers_serve_where_the_body_does_not(relay: RelayBus, agents: Agents) -> None:
-    """R6: a dialect; the body wins."""
-    assert ask(agents, relay, "NAME: w", others=(("NAME", "v"), ("CLI", "prog"))) is None
-    assert agent(relay, "w")[0] == "active"
 
 
 def test_an_agent_whose_process_ends_is_terminated(relay: RelayBus, agents: Agents) -> None:
@@ -176,23 +92,6 @@ def test_an_agent_whose_process_ends_is_terminated(relay: RelayBus, agents: Agen
     os.kill(pid, signal.SIGKILL)
     eventually(lambda: relay.scan() is not None and agent(relay, "w") == ("terminated", None))
     assert started(agents.root) == []
-
-
-def test_a_live_process_never_times_out(open_relay: OpenRelay, relay: RelayBus, agents: Agents) -> None:
-    """One that only listens is active as long as it runs."""
-    assert ask(agents, relay, "NAME: w\nCLI: prog") is None
-    agents.clock.set(agents.clock.now_ms() + 10 * 3_600_000)
-    relay.scan()
-    assert agent(relay, "w")[0] == "active" and agent(relay, "boss")[0] == "inactive"
-
-
-def test_a_clean_end_leaves_no_process(relay: RelayBus, agents: Agents, open_relay: OpenRelay) -> None:
-    """Nothing outlives close; the ledger says so."""
-    assert ask(agents, relay, "NAME: w\nCLI: prog") is None
-    noted(agents, "env")
-    again = open_relay()  # closes the first
-    assert started(agents.root) == []
-    assert agent(again, "w") == ("terminated", None)
 
 
 @pytest.mark.parametrize("what", ["a folder", "a fifo", "a hard link", "a folder for meta.json"])
@@ -219,19 +118,6 @@ def test_what_stands_where_a_spawn_writes_fails_it_alone(
     failed = [row["last_error"] for row in rows(relay).values() if row["status"] == "failed"]
     assert [error.partition(":")[0] for error in failed] == ["spawn_failed"]
     assert agents.bodies("boss") == ["after it"] and outside.read_text() == ""
-
-
-def test_a_restored_ledger_knows_the_processes_that_run(
-    relay: RelayBus, agents: Agents, open_relay: OpenRelay, tmp_path: Path
-) -> None:
-    """Those that were started after the backup, too: they are ended with all others."""
-    relay.backup(str(tmp_path / "copy.db"))
-    assert ask(agents, relay, "NAME: w\nCLI: prog") is None
-    noted(agents, "env")
-    relay.restore(str(tmp_path / "copy.db"))
-    assert agent(relay, "w")[0] == "active"
-    open_relay()  # closes the first
-    assert started(agents.root) == []
 
 
 words = st.text(st.characters(exclude_categories=["Cc", "Cs", "Z"]))
@@ -271,3 +157,11 @@ def test_what_takes_no_signal_from_this_user_is_not_waited_for(monkeypatch: pyte
         monkeypatch.undo()
         kill(child.pid, signal.SIGKILL)
         child.wait()
+
+
+def test_a_live_process_never_times_out(open_relay: OpenRelay, relay: RelayBus, agents: Agents) -> None:
+    """One that only listens is active as long as it runs."""
+    assert ask(agents, relay, "NAME: w\nCLI: prog") is None
+    agents.clock.set(agents.clock.now_ms() + 10 * 3_600_000)
+    relay.scan()
+    assert agent(relay, "w")[0] == "active" and agent(relay, "boss")[0] == "inactive"

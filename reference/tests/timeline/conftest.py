@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from reference.bench.nats_server import NatsServer
+from reference.tests.conftest import opening
 
 from refbus.kernel.clock import Clock
 from refbus.timeline.bus import TimelineBus
@@ -44,16 +46,8 @@ def backend(request: pytest.FixtureRequest, store: Path) -> str:
 
 @pytest.fixture
 def open_bus(backend: str, store: Path, clock: Clock) -> Iterator[OpenBus]:
-    """Opens buses on the store, each as another process would, and closes them at the end."""
-    opened: list[TimelineBus] = []
-
-    def open_(**options: Any) -> TimelineBus:
-        opened.append(TimelineBus(store, **{"clock": clock, **options}))
-        return opened[-1]
-
-    yield open_
-    for bus in opened:
-        bus.close()
+    """Buses on the store."""
+    yield from opening(partial(TimelineBus, store, clock=clock))
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-import threading
 import time
 from pathlib import Path
 
@@ -21,43 +20,6 @@ OLLAMA = {"type": "request", "service": "infer", "backend": "ollama"}
 
 
 NOBODYS = "$JS.ACK.VLINDER.nobody.1.1.1.1.0"  # well formed; of a consumer that there is not
-
-
-def test_who_gave_it_back_cannot_take_it_from_the_next(open_bus: OpenBus) -> None:
-    """A session that only knows the delivery's name cannot, either."""
-    bus, other = open_bus(), open_bus()
-    for sequence in range(3):
-        bus.send(request(sequence=sequence))
-    first = bus.fetch(OLLAMA)["message"]
-    assert first is not None
-    bus.nak(first["delivery"])
-    again = other.fetch(OLLAMA, wait_ms=5000)["message"]
-    assert again is not None and again["number"] == first["number"]
-    assert other.fetch(OLLAMA)["message"] is not None
-    bus.nak(first["delivery"])
-    other.nak(first["delivery"])
-    third = bus.fetch(OLLAMA)["message"]
-    assert third is not None and third["number"] == 3
-    other.nak(again["delivery"])
-    back = bus.fetch(OLLAMA, wait_ms=5000)["message"]
-    assert back is not None and (back["number"], back["delivery_count"]) == (1, 3)
-
-
-def test_a_fetch_waits_for_a_message(open_bus: OpenBus) -> None:
-    """And is woken by another session's send."""
-    bus, sender = open_bus(), open_bus()
-    thread = threading.Timer(0.2, lambda: sender.send(request()))
-    thread.start()
-    taken = bus.fetch(OLLAMA, wait_ms=20_000)["message"]
-    thread.join()
-    assert taken is not None
-
-
-def test_a_fetch_ends_with_its_time(bus: TimelineBus) -> None:
-    """With nothing."""
-    began = time.monotonic()
-    assert bus.fetch(OLLAMA, wait_ms=300)["message"] is None
-    assert time.monotonic() - began >= 0.3
 
 
 @pytest.mark.parametrize(
@@ -107,3 +69,10 @@ def test_what_is_due_is_found_without_reading_the_record(tmp_path: Path) -> None
         plan = [row[-1] for row in tx.rows(f"EXPLAIN QUERY PLAN {sqlite_queue._DUE}", ("worker", 0))]
     assert any("SEARCH messages USING INTEGER PRIMARY KEY" in step for step in plan), plan
     assert not any("SCAN" in step for step in plan), plan
+
+
+def test_a_fetch_ends_with_its_time(bus: TimelineBus) -> None:
+    """With nothing."""
+    began = time.monotonic()
+    assert bus.fetch(OLLAMA, wait_ms=300)["message"] is None
+    assert time.monotonic() - began >= 0.3

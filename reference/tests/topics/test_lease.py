@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from refbus.kernel.clock import Clock
-from refbus.kernel.errors import AgentNameInUse, AgentNotJoined
+from refbus.kernel.errors import AgentNotJoined
 
 Join = Callable[..., Any]
 
@@ -23,14 +23,3 @@ def test_a_takeover_by_a_server_without_fencing_is_seen_too(join: Join, clock: C
     file.close()
     with pytest.raises(AgentNotJoined):
         alice.sync()
-
-
-def test_a_topic_from_before_reservations_gets_them_on_the_first_join(join: Join, tmp_path: Path) -> None:
-    """A cursor alone reserves nothing."""
-    alice = join("alice")
-    with sqlite3.connect(tmp_path / "bus.sqlite") as file:
-        file.execute("INSERT INTO cursors VALUES (?, 'old', 0, 0)", (alice.topic_id,))
-    file.close()
-    join("old")
-    with pytest.raises(AgentNameInUse):
-        join("old")

@@ -57,14 +57,6 @@ def test_a_word_is_looked_for_once(join: Join) -> None:
     assert seqs_of(alice.bus, " ".join(["a", "A"] * 200), mode="fts") == [1]
 
 
-def test_words_that_only_unicode_calls_alike_are_two(join: Join) -> None:
-    """Every word counts."""
-    alice = join("alice")
-    alice.sync("strasse")
-    alice.sync("strasse stra\N{LATIN SMALL LETTER SHARP S}e")
-    assert seqs_of(alice.bus, "stra\N{LATIN SMALL LETTER SHARP S}e strasse", mode="fts") == [2]
-
-
 def test_without_a_model_hybrid_says_that_it_searched_words_alone(join: Join) -> None:
     """As does semantic, and a model that is not there (B9)."""
     alice = join("alice")
@@ -148,14 +140,6 @@ def test_a_body_is_searched_and_shown_beyond_a_nul(join: Join) -> None:
     assert alice.bus.messages_search("before\0after", mode="fts")["count"] == 1
 
 
-def test_a_snippet_of_code_has_no_fences(join: Join) -> None:
-    """They are marks (B11); the code between them is told."""
-    alice = join("alice")
-    alice.sync("see:\n```python\ndef needle():\n    pass\n```\nand ~~~\nmore\n~~~")
-    (result,) = alice.bus.messages_search("needle", mode="fts")["results"]
-    assert result["snippet"] == "see: def needle(): pass and more"
-
-
 def test_without_fts5_words_are_scanned_for(join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the reply says so (B9)."""
     alice = join("alice")
@@ -198,3 +182,11 @@ def test_a_vector_survives_its_storage() -> None:
     (vector,) = HashEmbedder().embed(["a b"])
     assert dot(vector, unpack(pack(vector))) == pytest.approx(1.0)
     assert HashEmbedder().embed([""]) == [[0.0] * 256]
+
+
+def test_words_that_only_unicode_calls_alike_are_two(join: Join) -> None:
+    """Every word counts."""
+    alice = join("alice")
+    alice.sync("strasse")
+    alice.sync("strasse stra\N{LATIN SMALL LETTER SHARP S}e")
+    assert seqs_of(alice.bus, "stra\N{LATIN SMALL LETTER SHARP S}e strasse", mode="fts") == [2]

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,25 +56,6 @@ def test_everything_else_is_answered_while_a_sync_waits(tmp_path: Path) -> None:
     assert time.monotonic() - began < 50
 
 
-def test_a_cancelled_wait_consumes_nothing(tmp_path: Path) -> None:
-    """The next sync gets the messages that came since (B3): those sent after the server has read the cancellation, that
-    is, for nobody can take back an answer that crosses it."""
-
-    async def session() -> None:
-        async with Client(server(tmp_path / "bus.sqlite")) as first, Client(server(tmp_path / "bus.sqlite")) as two:
-            alice, bob = await Agent(first).join("alice"), await Agent(two).join("bob")
-            async with anyio.create_task_group() as waiting:
-                waiting.start_soon(partial(bob.sync, "sent before", wait_seconds=60))
-                while await alice.bodies() != ["sent before"]:
-                    await anyio.sleep(0.01)
-                waiting.cancel_scope.cancel()
-            await bob.call("ping")  # a server reads its lines in order: by its answer the cancellation has been read
-            await alice.sync("1")
-            assert await bob.bodies() == ["1"]
-
-    anyio.run(session)
-
-
 GIVES_BACK_SLOWLY = """
 import time
 from refbus.topics import cursor
@@ -106,28 +86,6 @@ def test_what_is_received_while_the_caller_goes_is_given_back(tmp_path: Path) ->
             holder.close()
 
     anyio.run(session)
-
-
-def test_a_client_that_disconnects_while_it_waits_loses_nothing(tmp_path: Path) -> None:
-    """After a restart the token brings name and cursor back; the old server is gone."""
-    file = tmp_path / "bus.sqlite"
-
-    async def session() -> None:
-        async with Client(server(file)) as first:
-            alice = await Agent(first).join("alice")
-            async with Client(server(file)) as two:
-                bob = await Agent(two).join("bob")
-                with anyio.move_on_after(0.2):
-                    await bob.sync(wait_seconds=60)
-            await alice.sync("1")
-            async with Client(server(file)) as two:
-                again = await Agent(two).join("bob", token=bob.token)
-                assert again.token == bob.token
-                assert await again.bodies() == ["1"]
-
-    began = time.monotonic()
-    anyio.run(session)
-    assert time.monotonic() - began < 50
 
 
 def test_an_answer_that_waits_for_its_turn_is_not_dropped_with_the_connection(tmp_path: Path) -> None:
@@ -198,30 +156,6 @@ def test_what_is_cancelled_while_it_looks_for_news_is_given_back_before_the_next
 def _call(id_: int, arguments: dict[str, Any], tool: str = "sync") -> bytes:
     params = {"name": tool, "arguments": arguments}
     return json.dumps({"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": params}).encode()
-
-
-def test_a_server_that_was_taken_over_may_not_write(tmp_path: Path) -> None:
-    """Its wait ends with the first message, its syncs at once (B10)."""
-    file = tmp_path / "bus.sqlite"
-
-    async def session() -> None:
-        async with Client(server(file)) as first, Client(server(file)) as two:
-            alice = await Agent(first).join("alice")
-            codes = []
-
-            async def wait() -> None:
-                codes.append((await alice.sync(wait_seconds=60))["error"]["code"])
-
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(wait)
-                await Agent(two).join("alice", token=alice.token)
-                with TopicsBus(file) as bus:
-                    bus.topic_join("carol", alice.topic_id)
-                    bus.sync(alice.topic_id, [{"content_markdown": "news"}], wait_seconds=0)
-            codes.append((await alice.sync("x"))["error"]["code"])
-            assert codes == ["AGENT_NOT_JOINED"] * 2
-
-    anyio.run(session)
 
 
 def test_lines_of_a_pipe_are_answered_in_their_order_before_the_server_ends(tmp_path: Path) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,38 +23,6 @@ def is_waiting(peer: Any) -> None:
         time.sleep(0.001)
 
 
-def test_a_waiting_sync_returns_the_first_message_at_once(join: Join) -> None:
-    """Long before its time is over; the reply also tells what it sent before."""
-    alice, bob = join("alice"), join("bob")
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(bob.sync, "anybody here?", wait_seconds=60)
-        is_waiting(bob)
-        assert [m["content_markdown"] for m in alice.sync("yes")["received"]] == ["anybody here?"]
-        reply = waiting.result(timeout=10)
-    assert reply["status"] == "ready" and reply["cursor"]["last_seq"] == 2
-    assert [m["content_markdown"] for m in reply["received"]] == ["yes"]
-    assert [record["message"]["seq"] for record in reply["sent"]] == [1]
-    assert bob.seqs() == []
-
-
-def test_without_news_it_ends_in_time(join: Join) -> None:
-    """Its own messages, and those of other topics, are no news."""
-    alice, bob = join("alice"), join("bob")
-    other = alice.bus.topic_create(name="other")["topic_id"]
-    alice.bus.topic_join("alice", other)
-    began = time.monotonic()
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(bob.sync, wait_seconds=1)
-        is_waiting(bob)
-        alice.bus.sync(other, [{"content_markdown": "elsewhere"}], wait_seconds=0)
-        bob.sync("own")
-        reply = waiting.result(timeout=10)
-    assert 1 <= time.monotonic() - began < 5
-    assert reply["status"] == "timeout" and reply["received"] == []
-    assert reply["cursor"]["last_seq"] == 1  # its own are passed: nothing unread lies before them (B8)
-    assert bob.sync()["status"] == "empty"
-
-
 def test_a_commit_wakes_those_whose_news_it_is(join: Join) -> None:
     """The others are looked for, and sleep on."""
     alice, bob = join("alice"), join("bob")
@@ -70,30 +36,6 @@ def test_a_commit_wakes_those_whose_news_it_is(join: Join) -> None:
         assert not for_alice.is_set()
         bob.sync("2")
         assert for_alice.wait(10)
-
-
-def test_a_sync_that_need_not_wait_does_not(join: Join) -> None:
-    """The default is a minute."""
-    alice, bob = join("alice"), join("bob")
-    alice.sync("1")
-    assert bob.bus.sync(bob.topic_id)["received_count"] == 1
-
-
-def test_nothing_is_consumed_after_the_deadline(join: Join, tmp_path: Path) -> None:
-    """The message comes in time, and the lock too late (B3)."""
-    alice, bob = join("alice"), join("bob")
-    call = bob.bus.begin_sync(bob.topic_id, wait_seconds=1)
-    alice.sync("1")
-    assert call.has_news()
-    holder = sqlite3.connect(tmp_path / "bus.sqlite", isolation_level=None, check_same_thread=False)
-    holder.execute("BEGIN IMMEDIATE")
-    release = threading.Timer(1.2, holder.execute, ["COMMIT"])
-    release.start()
-    call.receive()
-    release.join()
-    holder.close()
-    assert call.reply["status"] == "timeout" and call.reply["received"] == []
-    assert bob.seqs() == [1]
 
 
 def test_what_a_caller_that_has_gone_received_is_given_back(join: Join) -> None:
@@ -125,18 +67,6 @@ def test_what_a_caller_that_came_back_has_missed_is_given_back(join: Join) -> No
     assert new.sync(old.topic_id, wait_seconds=0)["received_count"] == 2
 
 
-def test_two_waits_of_one_session_share_one_message(join: Join) -> None:
-    """One gets it; the other goes on waiting."""
-    alice, bob = join("alice"), join("bob")
-    with ThreadPoolExecutor(2) as pool:
-        waiting = [pool.submit(bob.sync, wait_seconds=2) for _ in range(2)]
-        while len(bob.bus.notifier.subscribers) < 2:
-            time.sleep(0.001)
-        alice.sync("1")
-        replies = [future.result(timeout=10) for future in waiting]
-    assert sorted(reply["status"] for reply in replies) == ["ready", "timeout"]
-
-
 def test_a_wait_ends_when_its_name_is_taken_over(join: Join) -> None:
     """With the first message, which the new session gets; messages sent before stay sent."""
     alice, bob = join("alice"), join("bob")
@@ -152,34 +82,6 @@ def test_a_wait_ends_when_its_name_is_taken_over(join: Join) -> None:
     assert new.seqs() == [2]
 
 
-def test_a_wait_belongs_to_the_name_under_which_it_was_called(join: Join) -> None:
-    """Messages that this name has read do not come again when the session takes another one meanwhile (B12)."""
-    alice, bob = join("alice"), join("bob")
-    alice.sync("1", "2")
-    assert bob.seqs() == [1, 2]
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(bob.sync, wait_seconds=60)
-        is_waiting(bob)
-        bob.bus.topic_join("carol", bob.topic_id)
-        alice.sync("3")
-        reply = waiting.result(timeout=10)
-    assert reply["agent_name"] == "bob" and [m["seq"] for m in reply["received"]] == [3]
-    assert bob.sync()["agent_name"] == "carol"
-    peers = {peer["agent_name"]: peer["last_seq"] for peer in bob.bus.topic_presence(bob.topic_id)["peers"]}
-    assert peers == {"alice": 3, "bob": 3, "carol": 3}
-
-
-def test_a_wait_outlives_the_closing_of_its_topic(join: Join) -> None:
-    """With the messages sent before, or with nothing when its time is over (B13)."""
-    alice, bob = join("alice"), join("bob")
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(bob.sync, "sent", wait_seconds=1)
-        is_waiting(bob)
-        alice.bus.topic_close(alice.topic_id)
-        reply = waiting.result(timeout=10)
-    assert reply["status"] == "timeout" and len(reply["sent"]) == 1
-
-
 def test_closing_the_session_ends_its_waits(join: Join) -> None:
     """As if their time were over."""
     bob = join("bob")
@@ -188,3 +90,21 @@ def test_closing_the_session_ends_its_waits(join: Join) -> None:
         is_waiting(bob)
         bob.bus.close()
         assert waiting.result(timeout=10)["status"] == "timeout"
+
+
+def test_without_news_it_ends_in_time(join: Join) -> None:
+    """Its own messages, and those of other topics, are no news."""
+    alice, bob = join("alice"), join("bob")
+    other = alice.bus.topic_create(name="other")["topic_id"]
+    alice.bus.topic_join("alice", other)
+    began = time.monotonic()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(bob.sync, wait_seconds=1)
+        is_waiting(bob)
+        alice.bus.sync(other, [{"content_markdown": "elsewhere"}], wait_seconds=0)
+        bob.sync("own")
+        reply = waiting.result(timeout=10)
+    assert 1 <= time.monotonic() - began < 5
+    assert reply["status"] == "timeout" and reply["received"] == []
+    assert reply["cursor"]["last_seq"] == 1  # its own are passed: nothing unread lies before them (B8)
+    assert bob.sync()["status"] == "empty"

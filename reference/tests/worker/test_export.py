@@ -5,9 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import json
-import multiprocessing
 import os
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -73,68 +71,11 @@ def test_a_damaged_end_is_repaired(bus: WorkerBus, tail: bytes) -> None:
     assert lines(bus) == bus.dump()["messages"]
 
 
-@pytest.mark.parametrize("state", [0, 1, 99, None])
-def test_a_state_that_lags_behind_the_file_or_is_beyond_the_log_is_not_believed(
-    bus: WorkerBus, state: int | None
-) -> None:
-    """It lags after a crash between the file and the table; nobody exported anything beyond the log."""
-    publish(bus, 3)
-    bus.export_to_jsonl()
-    bus.db.write("DELETE FROM export_state")
-    if state is not None:
-        bus.db.write("INSERT INTO export_state VALUES (1, ?)", (state,))
-    publish(bus, 1)
-    bus.export_to_jsonl()
-    assert [line["seq"] for line in lines(bus)] == [1, 2, 3, 4]
-    assert stated(bus) == 4
-
-
-def test_after_the_file_was_moved_away_the_export_goes_on_where_it_was(bus: WorkerBus) -> None:
-    """The database says what was exported: a rotated log begins with what is new (W25)."""
-    publish(bus, 3)
-    bus.export_to_jsonl()
-    (bus.folder / "bus.jsonl").rename(bus.folder / "bus.jsonl.1")
-    assert bus.export_to_jsonl() == {"last_seq": 3}
-    assert lines(bus) == []
-    publish(bus, 2)
-    with (bus.folder / "bus.jsonl").open("ab") as file:
-        file.write(b'{"seq": 4, "id')
-    assert bus.export_to_jsonl() == {"last_seq": 5}
-    assert [line["seq"] for line in lines(bus)] == [4, 5]
-    assert stated(bus) == 5
-
-
 def test_bytes_in_a_strangers_row_do_not_stop_it(bus: WorkerBus) -> None:
     """They are shown as text."""
     bus.db.write("INSERT INTO messages (id, ts_ms, from_agent, type, payload) VALUES ('x', 1, 'n', 't', x'ff41')")
     bus.export_to_jsonl()
     assert lines(bus)[0]["payload"] == "\ufffdA"
-
-
-def _export_for_ever(store: str) -> None:
-    with WorkerBus(Path(store)) as bus:
-        while True:
-            bus.export_to_jsonl()
-
-
-def test_many_exporters_and_their_deaths_leave_each_seq_once(bus: WorkerBus) -> None:
-    """Real processes, killed at any moment, while messages come in."""
-    context = multiprocessing.get_context("spawn")
-    for _ in range(3):
-        exporters = [context.Process(target=_export_for_ever, args=(str(bus.folder),)) for _ in range(2)]
-        for exporter in exporters:
-            exporter.start()
-        target = bus.db.row("SELECT coalesce(max(seq), 0) FROM messages")[0] + 300
-        while stated(bus) < target:
-            assert all(exporter.is_alive() for exporter in exporters)
-            publish(bus, 10)
-        for exporter in exporters:
-            assert exporter.pid is not None
-            os.kill(exporter.pid, signal.SIGKILL)
-            exporter.join()
-            exporter.close()
-        bus.export_to_jsonl()
-        assert lines(bus) == bus.dump()["messages"]
 
 
 def test_a_full_disk_leaves_the_file_as_it_was(bus: WorkerBus, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,16 +103,6 @@ def test_a_full_disk_leaves_the_file_as_it_was(bus: WorkerBus, monkeypatch: pyte
     monkeypatch.undo()
     bus.export_to_jsonl()
     assert [line["seq"] for line in lines(bus)] == [1, 2, 3, 4]
-
-
-def test_a_first_line_that_is_torn_goes(bus: WorkerBus) -> None:
-    """And a first line that is whole stays."""
-    (bus.folder / "bus.jsonl").write_bytes(b'{"seq": 1, "id')
-    publish(bus, 1)
-    bus.export_to_jsonl()
-    publish(bus, 1)
-    bus.export_to_jsonl()
-    assert lines(bus) == bus.dump()["messages"]
 
 
 def test_what_may_not_be_durable_is_not_stated(bus: WorkerBus, monkeypatch: pytest.MonkeyPatch) -> None:

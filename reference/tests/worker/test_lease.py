@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
-import threading
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
-import pytest
 
 from refbus.kernel.clock import Clock
-from refbus.kernel.errors import Busy
 from refbus.worker.bus import WorkerBus
 
 T0_MS = 1_768_053_600_000  # where the clock of these tests stands
@@ -32,39 +24,6 @@ def test_a_strangers_claim_counts(bus: WorkerBus, clock: Clock) -> None:
 def test_the_length_of_a_lease_is_an_option(open_bus: OpenBus) -> None:
     """60 s by default."""
     assert open_bus(lease_ms=5).try_claim_task("t", "a")["lease_until_ms"] == T0_MS + 5
-
-
-def test_of_many_at_once_one_gets_it(open_bus: OpenBus) -> None:
-    """Real threads, a connection each."""
-    bus = open_bus()
-    for task in range(20):
-        claimed: list[Any] = []
-        gate = threading.Barrier(4)
-
-        def claim(agent: str, task: int = task, claimed: list[Any] = claimed, gate: threading.Barrier = gate) -> None:
-            gate.wait()
-            claimed.append(bus.try_claim_task(f"t{task}", agent)["claimed"])
-
-        threads = [threading.Thread(target=claim, args=(f"agent-{n}",)) for n in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert sorted(claimed) == [False, False, False, True]
-
-
-def test_a_lock_that_is_not_released_is_an_error_and_not_somebody_elses_claim(
-    bus: WorkerBus, store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """False means exactly that somebody holds a live claim (W8)."""
-    monkeypatch.setattr("refbus.kernel.db.retry.LOCK_ATTEMPTS_MAX", 1)
-    bus.db.rows("PRAGMA busy_timeout = 1")
-    with contextlib.closing(sqlite3.connect(store / "bus.db", isolation_level=None)) as holder:
-        holder.execute("BEGIN IMMEDIATE")
-        with pytest.raises(Busy) as caught:
-            bus.try_claim_task("t1", "alice")
-    assert caught.value.definite
-    assert bus.try_claim_task("t1", "alice")["claimed"]
 
 
 def test_a_reply_is_as_true_as_it_says(bus: WorkerBus) -> None:

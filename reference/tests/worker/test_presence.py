@@ -75,22 +75,6 @@ def test_the_heartbeat_thread_writes_real_rows(bus: WorkerBus) -> None:
     assert bus.liveness()["agents"][0]["status"] == "blocked"
 
 
-def test_a_lost_or_stale_mirror_is_written_again(bus: WorkerBus) -> None:
-    """A crash between the transaction and the file leaves nothing wrong for long."""
-    bus.transition("w1", "ASSIGNED")
-    mirror = bus.store.workers / "w1.json"
-    whole = mirror.read_bytes()
-    damages: list[Callable[[], object]] = [
-        mirror.unlink,
-        lambda: mirror.write_text("{"),
-        lambda: mirror.write_text("{}"),
-    ]
-    for damage in damages:
-        damage()
-        assert bus.worker_state("w1")["state"] == "ASSIGNED"
-        assert mirror.read_bytes() == whole
-
-
 @pytest.mark.parametrize(
     ("content", "state"),
     [
@@ -117,3 +101,19 @@ def test_a_heartbeat_of_another_program_without_a_time_is_passed_over(bus: Worke
     assert [agent["agent_id"] for agent in bus.liveness()["agents"]] == ["alice"]
     bus.heartbeat("eve", "idle")
     assert [agent["agent_id"] for agent in bus.liveness()["agents"]] == ["alice", "eve"]
+
+
+def test_a_lost_or_stale_mirror_is_written_again(bus: WorkerBus) -> None:
+    """A crash between the transaction and the file leaves nothing wrong for long."""
+    bus.transition("w1", "ASSIGNED")
+    mirror = bus.store.workers / "w1.json"
+    whole = mirror.read_bytes()
+    damages: list[Callable[[], object]] = [
+        mirror.unlink,
+        lambda: mirror.write_text("{"),
+        lambda: mirror.write_text("{}"),
+    ]
+    for damage in damages:
+        damage()
+        assert bus.worker_state("w1")["state"] == "ASSIGNED"
+        assert mirror.read_bytes() == whole

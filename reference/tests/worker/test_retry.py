@@ -39,33 +39,6 @@ def test_deliveries_that_end_in_a_crash_count(open_bus: OpenBus) -> None:
     assert [message["id"] for message in bus.dead_letters("bob")["messages"]] == ["poison"]
 
 
-def test_an_acknowledgement_does_not_swallow_what_was_not_handed_out(open_bus: OpenBus) -> None:
-    """A message redriven between a poll and its ack has not been seen by anybody."""
-    bus = open_bus(deliveries_max=1)
-    publish(bus, "poison", "b")
-    bus.process_loop("bob", fail_ids=["poison"])
-    assert [m["seq"] for m in bus.poll("bob")["messages"]] == [2]
-    bus.redrive("bob", 1)
-    bus.ack("bob", 2)
-    assert [m["id"] for m in bus.poll("bob")["messages"]] == ["poison"]
-    bus.ack("bob", 2)
-    assert bus.poll("bob")["messages"] == []
-
-
-def test_a_redriven_message_can_die_again(open_bus: OpenBus) -> None:
-    """Its deliveries start from nothing."""
-    bus = open_bus(deliveries_max=2)
-    publish(bus, "poison")
-    for _ in range(2):
-        bus.process_loop("bob", fail_ids=["poison"])
-    bus.redrive("bob", 1)
-    assert bus.process_loop("bob", fail_ids=["poison"])["failed"] == "poison"
-    assert bus.dead_letters("bob") == {"messages": []}
-    assert bus.process_loop("bob", fail_ids=["poison"])["failed"] == "poison"
-    assert len(bus.dead_letters("bob")["messages"]) == 1
-    assert bus.poll("bob")["messages"] == []
-
-
 def test_a_message_archived_while_its_handler_ran_dies_where_it_is_seen(open_bus: OpenBus) -> None:
     """Nobody waits for an agent without a cursor; its dead letter is back in the log, and can be redriven."""
     bus = open_bus(deliveries_max=1)

@@ -64,17 +64,6 @@ def test_it_finds_what_strangers_wrote_and_what_is_archived(bus: WorkerBus) -> N
     assert seqs(bus, "third") == [7]
 
 
-def test_what_another_program_deleted_does_not_count_towards_the_limit(bus: WorkerBus) -> None:
-    """Its words are still in the index."""
-    for _ in range(6):
-        bus.publish("alice", {"type": "note", "payload": "heron"})
-    assert len(bus.search("heron")["messages"]) == 6
-    bus.store.db.write("DELETE FROM messages WHERE seq <= 3")
-    bus.ack("alice", 4)
-    assert bus.archive()["archived"] == 1
-    assert [message["seq"] for message in bus.search("heron", limit=2)["messages"]] == [4, 5]
-
-
 def test_a_tail_reads_what_was_archived_meanwhile(bus: WorkerBus) -> None:
     """From where it begins, and no further back than it was asked."""
     for _ in range(6):
@@ -185,24 +174,6 @@ def test_signed_messages_are_believed_and_tampered_ones_are_not(open_bus: OpenBu
     open_bus().publish("eve", {"type": "t", "to": "bob"})
     errors = [each.get("payload_error") for each in bus.poll("bob")["messages"]]
     assert errors == ["bad_signature", "bad_signature", "bad_signature", None, "bad_signature"]
-
-
-def test_an_agent_whose_first_ack_comes_while_archive_begins_loses_nothing(
-    bus: WorkerBus, open_bus: OpenBus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Cursors are read inside the transaction that moves messages: one that is new just then counts."""
-    bus.publish_many("alice", [{"type": "t"} for _ in range(5)])
-    bus.ack("bob", 5)
-    other, begin = open_bus(), bus.db._begin
-
-    def late(how: str) -> sqlite3.Connection:
-        if how == "BEGIN IMMEDIATE":
-            other.ack("carol", 1)
-        return begin(how)
-
-    monkeypatch.setattr(bus.db, "_begin", late)
-    assert bus.archive() == {"archived": 1, "below_seq": 1}
-    assert [message["seq"] for message in other.poll("carol")["messages"]] == [2, 3, 4, 5]
 
 
 def test_state_changes_are_signed_too(open_bus: OpenBus) -> None:
