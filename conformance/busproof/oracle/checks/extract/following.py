@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 
 from busproof.oracle.checks.extract.entries import Asked
-from busproof.oracle.checks.facts import Acked, Appended, Delivered, Exported, Fact, Hold, Jump, Read
+from busproof.oracle.checks.facts import Acked, Appended, Content, Delivered, Exported, Fact, Hold, Jump, Read
 
 Reader = tuple[str, str]  # lane, reader
 RAISES_KEPT = 100
@@ -62,7 +62,9 @@ class Following:
         before = None
         for fact in facts:
             kind = type(fact)
-            if kind is Read:
+            if kind is Content:
+                pass
+            elif kind is Read:
                 yield from self._newcomer(fact)  # type: ignore[arg-type]
                 before = self._begun(fact)  # type: ignore[arg-type]
                 self._shown(fact)  # type: ignore[arg-type]
