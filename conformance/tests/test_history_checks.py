@@ -28,6 +28,7 @@ from busproof.oracle.checks.facts import (
     Hold,
     Jump,
     Position,
+    Reached,
     Read,
     Stored,
 )
@@ -193,6 +194,7 @@ WORKER_FAULTS: dict[str, Change] = {
     "export_missing": lambda f: exported(f, lambda lines: lines[1:]),
     "export_unordered": lambda f: exported(f, lambda lines: lines[::-1]),
     "export_of_nothing": lambda f: exported(f, lambda lines: [*lines, FAR]),
+    "export_went_back": lambda f: replace(f, reached=[Reached(1, 2, 9), Reached(3, 4, 8)]),
     "export_torn": lambda f: replace(f, exports=[replace(f.exports[0], torn=True)]),
 }
 

@@ -38,7 +38,7 @@ from busspark.hosts import compared, side_by_side
 ROWS_HELD = 5_000  # of one stream as objects, few enough for a core's cache
 TABLES_HELD = 10  # of those as columns, before they go to disk together
 BYTES_OF_A_JOB = 32_000_000  # another process costs a second to start
-FORMAT = 8  # streams of another lack something, and are made anew
+FORMAT = 9  # streams of another lack something, and are made anew
 STATES = ("stored", "positions", "exported", "exports")  # a later dump or look at the export replaces them
 Run = tuple[str, str]  # system, run
 _TYPES = {int: pa.int64(), str: pa.string(), bool: pa.bool_()}

@@ -70,7 +70,7 @@ KNOWN: dict[Check, Known] = {
         ("holds", "appended", "redriven", "delivered"),
         {"holds": "key", "appended": "id", "redriven": "key", "delivered": "id"},
     ),
-    export.check: Known("exported", EXPORT, ("exported", "exports", "stored"), narrow_export.narrowed),
+    export.check: Known("exported", EXPORT, ("exported", "exports", "reached", "stored"), narrow_export.narrowed),
     dead_letters.check: Known(
         "failed",
         LETTERS,

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from busproof.contract import Contract
-from busproof.contract.history import MALFORMED, STATE_OPS, Broken, Event, fill, left_out, scan
+from busproof.contract.history import MALFORMED, STATE_OPS, Broken, Event, Places, fill, left_out, scan
 from busproof.oracle.checks.calls import Call, calls
 from busproof.oracle.checks.extract.source import Source
 from busproof.oracle.checks.integrity import Integrity
@@ -72,16 +72,16 @@ def _kept(lines: Iterable[Event | Broken], broken: list[Broken]) -> Iterator[Eve
 def _odd_calls(events: Iterable[Event], contract: Contract, source: Source) -> Iterator[str]:
     """What an answered call, or a row of a state, lacks."""
     columns = left_out(contract)
-    for call in calls(_filled(events, columns, contract)):
+    for call in calls(_filled(events, columns)):
         if isinstance(call, Event):
             yield from _odd_row(call, source)
         elif isinstance(call, Call) and call.outcome == "ok" and call.op not in STATE_OPS:
             yield from _odd_call(call, contract)
 
 
-def _filled(events: Iterable[Event], columns: dict[tuple[str, str], tuple[str, ...]], of: Contract) -> Iterator[Event]:
+def _filled(events: Iterable[Event], columns: dict[tuple[str, str], Places]) -> Iterator[Event]:
     for event in events:
-        fill(event, columns.get((event.type, event.op or ""), ()), of)
+        fill(event, columns.get((event.type, event.op or ""), {}))
         yield event
 
 

@@ -79,44 +79,44 @@ def typed_columns(contract: Contract, op: str, params: dict[str, Any], reply: di
     """The columns that checks need, taken from the places in a call that its system's contract names."""
     call = {"params": params, "reply": reply or {}}
     places = {"agent": tuple(f"params.{name}" for name in contract.callers), **contract.columns.get(op, {})}
-    columns = {name: _first(call, paths) for name, paths in places.items()}
-    if isinstance(columns.get("lease_until_ms"), str):
-        columns["lease_until_ms"] = _epoch_ms(columns["lease_until_ms"])
-    return {name: value for name, value in columns.items() if _fits(name, value)}
+    columns = {name: _column(name, call, [path.split(".") for path in paths]) for name, paths in places.items()}
+    return {name: value for name, value in columns.items() if value is not None}
 
 
-def left_out(contract: Contract) -> dict[tuple[str, str], tuple[str, ...]]:
+Places = dict[str, list[list[str]]]  # column → the steps to each of its places in a value
+
+
+def left_out(contract: Contract) -> dict[tuple[str, str], Places]:
     """By type and op of an event, the columns that its value can tell: an invoke's parameters, an ok's reply."""
     columns = {}
     for op in contract.methods:
-        places = contract.columns.get(op, {})
-        callers = ("agent",) if contract.callers_of(op) else ()
-        for type_, start in (("invoke", "params."), ("ok", "reply.")):
-            own = tuple(name for name, paths in places.items() if any(path.startswith(start) for path in paths))
-            if names := (callers if type_ == "invoke" else ()) + own:
-                columns[type_, op] = names
+        callers = tuple(f"params.{name}" for name in contract.callers) if contract.callers_of(op) else ()
+        of_op = {"agent": callers, **contract.columns.get(op, {})}
+        for type_, start in (("invoke", "params"), ("ok", "reply")):
+            steps = {name: [path.split(".") for path in paths] for name, paths in of_op.items()}
+            own = {name: [rest for first, *rest in places if first == start] for name, places in steps.items()}
+            if told := {name: places for name, places in own.items() if places}:
+                columns[type_, op] = told
     return columns
 
 
-def fill(event: Event, names: Iterable[str], contract: Contract) -> None:
+def fill(event: Event, places: Places) -> None:
     """Those of these columns that the event leaves out, or that hold what no text may hold, from its value."""
-    if all(getattr(event, name) is not None for name in names):
-        return
-    value = event.value if isinstance(event.value, dict) else {}
-    call = (value, None) if event.type == "invoke" else ({}, value)
-    for name, column in typed_columns(contract, event.op or "", *call).items():
-        if name in names and getattr(event, name) is None:
-            setattr(event, name, column)
+    for name in places:
+        if getattr(event, name) is None:
+            setattr(event, name, _column(name, event.value, places[name]))
 
 
-def _first(call: Any, paths: Iterable[str]) -> Any:
-    """The value at the first of these places that holds something."""
-    for path in paths:
+def _column(name: str, call: Any, places: Iterable[Iterable[str]]) -> Any:
+    """The value at the first of these places that holds something, if the column can hold it."""
+    for steps in places:
         value = call
-        for step in path.split("."):
+        for step in steps:
             value = value.get(step) if isinstance(value, dict) else None
         if value is not None and value != "":
-            return value
+            if name == "lease_until_ms" and isinstance(value, str):
+                value = _epoch_ms(value)
+            return value if _fits(name, value) else None
     return None
 
 
@@ -222,7 +222,16 @@ def scan_range(path: Path, begin: int, end: int) -> Iterator[Event | Broken]:
     """The same, of a part of a file that is not packed, from byte to byte; both stand at the begin of a line."""
     with path.open("rb") as file:
         file.seek(begin)
-        yield from events_of(itertools.takewhile(lambda _: file.tell() <= end, unpacked(file)))
+        yield from events_of(_until(end - begin, unpacked(file)))
+
+
+def _until(size: int, lines: Iterable[bytes | Exception]) -> Iterator[bytes | Exception]:
+    """The lines of so many bytes."""
+    for line in lines:
+        size -= 0 if isinstance(line, Exception) else len(line)
+        if size < 0:
+            return
+        yield line
 
 
 def ranges(path: Path, size: int) -> list[tuple[int, int]]:

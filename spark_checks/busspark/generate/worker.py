@@ -34,6 +34,7 @@ class Worker:
         "over_limit",
         "ack_went_back",
         "cursor_ahead",
+        "export_went_back",
         "overlap",
         "token_not_rising",
         "refused_though_free",
@@ -59,6 +60,7 @@ class Worker:
         self._tasks = 0
         self._released: dict[str, str] = {}  # agent → task that it gave back last
         self._told = 0  # the last seq that a sender was told
+        self._exported = self._export_told = 0  # the last seq in the export, and the last that was told
         self._unsure: set[str] = set()  # tasks of calls that nobody answered, or that a lie was told of
         self._alterations = 0
         self._hole = self._hole_age = 0  # a seq that was left out
@@ -82,6 +84,8 @@ class Worker:
             self._tasks += 1
             task = f"task-{self._tasks // CLAIMS_OF_A_TASK * 4 + rng.randrange(4)}"
             return "try_claim_task", {"agent_id": agent, "task_id": task}
+        if choice > 0.97:
+            return "export_to_jsonl", {}
         self._ids += 1
         to = rng.choice((None, NOBODY, *(f"agent-{rng.randrange(AGENTS)}" for _ in range(8))))
         message = {"id": f"m{self._ids}", "type": "note", "to": to, "payload": {"of": f"m{self._ids}"}}
@@ -95,7 +99,7 @@ class Worker:
             return members if reply is None else {**members, "seq": reply["seq"]}
         if op == "ack":
             return {"seq": params["seq"]}
-        if op == "poll":
+        if op in ("poll", "export_to_jsonl"):
             return {}
         members = {"key": params["task_id"]}
         if reply is None:
@@ -121,6 +125,9 @@ class Worker:
             self._cursors[agent] = max(params["seq"], self._cursors[agent])
             self._catch_up(agent)
             return {"last_acked_seq": self._cursors[agent]}
+        if op == "export_to_jsonl":
+            self._exported = max([self._exported, *(seq for seq, *_ in self._log[-1:])])
+            return {"last_seq": self._exported}
         return self._hold(op, agent, params["task_id"], now_ms)
 
     def _publish(self, agent: str, message: dict[str, Any]) -> dict[str, Any]:
@@ -181,6 +188,8 @@ class Worker:
             self._unsure.add(params.get("task_id", ""))
         elif op == "publish":
             self._told = reply["seq"]
+        elif op == "export_to_jsonl":
+            self._export_told = reply["last_seq"]
 
     def lie(self, kind: str, agent: str, call: Call, reply: dict[str, Any], beside: list[Call]) -> Fault | None:
         """Tell each lie by its own method below."""
@@ -191,6 +200,8 @@ class Worker:
             return self._lie_of_poll(kind, agent, reply["messages"])
         if op == "ack":
             return self._lie_of_ack(kind, reply)
+        if op == "export_to_jsonl":
+            return self._lie_of_export(kind, reply, beside)
         task = params["task_id"]
         if task in self._unsure or any(other.get("task_id") == task for _, other in beside):
             return None  # another call may explain it
@@ -274,6 +285,12 @@ class Worker:
             reply["last_acked_seq"] = 2**60
         else:
             return None
+        return Fault(kind, 0, 0)
+
+    def _lie_of_export(self, kind: str, reply: dict[str, Any], beside: list[Call]) -> Fault | None:
+        if kind != "export_went_back" or self._export_told < 2 or any(op == "export_to_jsonl" for op, _ in beside):
+            return None  # nobody was told more before it began
+        reply["last_seq"] = 1
         return Fault(kind, 0, 0)
 
     def _lie_of_hold(self, kind: str, op: str, task: str, reply: dict[str, Any]) -> Fault | None:

@@ -17,6 +17,7 @@ def narrowed(db: Database) -> dict[str, str]:
     of_odd = "SELECT * FROM {} WHERE seq IN (FROM odd)"
     return {
         "exports": "SELECT * FROM exports",
+        "reached": "SELECT * FROM reached WHERE EXISTS (FROM reached WHERE seq < told)",
         "exported": of_odd.format("exported"),
         "stored": of_odd.format("stored"),
     }

@@ -305,6 +305,7 @@ def sums_of(streams: Streams, checks: set[Check]) -> DataFrame | None:
     if export.check in checks:
         made += [
             _sum(streams["exports"], EXPORT, "torn"),
+            _sum(streams["reached"], EXPORT, "seq < told"),
             _sum(streams["exported"], EXPORT, "seq <= prev", "xxhash64(seq)"),
             _sum(streams["stored"].where("seq IS NOT NULL"), EXPORT, "FALSE", "-xxhash64(seq)", "seq"),
         ]

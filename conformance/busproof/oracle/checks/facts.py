@@ -198,6 +198,15 @@ class Export(Fact):
     torn: bool
 
 
+class Reached(Fact):
+    """An export was answered that it holds the log up to `seq`."""
+
+    begin: int
+    end: int
+    seq: int
+    told: int | None = None  # the furthest of those that had ended when it began; of the distant past it may be more
+
+
 class Content(Fact):
     """The content of a message, or of a link of a hash chain, as it was sent, shown to a reader, or stood in a state.
 
@@ -257,6 +266,7 @@ FACTS: dict[str, type] = {
     "redriven": Redriven,
     "exported": Exported,
     "exports": Export,
+    "reached": Reached,
     "contents": Content,
     "malformed": Malformed,
     "about": About,
@@ -278,6 +288,7 @@ class Facts(msgspec.Struct):
     redriven: list[Redriven] = msgspec.field(default_factory=list)
     exported: list[Exported] = msgspec.field(default_factory=list)
     exports: list[Export] = msgspec.field(default_factory=list)
+    reached: list[Reached] = msgspec.field(default_factory=list)
     contents: list[Content] = msgspec.field(default_factory=list)
     malformed: list[Malformed] = msgspec.field(default_factory=list)
     about: list[About] = msgspec.field(default_factory=lambda: [About(True, None, None)])

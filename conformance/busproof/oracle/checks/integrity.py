@@ -122,7 +122,7 @@ class Integrity:
         if kind == "state":
             self._states += 1
             return self._of_state(event)
-        if any(self._owed.pop(event.process, _NONE_OWED).values()):
+        if self._owed and any(self._owed.pop(event.process, _NONE_OWED).values()):
             return "rows are missing before it that the answer of its process's state counts"
         if kind == "invoke":
             self._open[event.process] = event.op

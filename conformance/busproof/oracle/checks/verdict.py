@@ -64,6 +64,7 @@ WHY = {
     "export_unordered": "seq {b} stands after seq {a} in the export",
     "export_missing": "seq {a} is not in the export",
     "export_of_nothing": "seq {a} of the export is not in the final state",
+    "export_went_back": "an export was answered that it reached {a} after one had reached {b}",
     "export_torn": "the export holds something that is not a whole line",
     # receives
     "over_limit": "an answer holds {a} messages, {b} were asked for",

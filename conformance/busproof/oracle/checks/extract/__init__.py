@@ -97,11 +97,13 @@ class Reading:
     def read(self, entries: Iterable[Entry], sink: Sink, heads: Sequence[Event] = ()) -> None:
         """Let the facts of these entries know what was before them, and give them to the sink."""
         for entry in entries:
-            if type(entry) is not Head:
+            if type(entry) is Told:
+                self._tell(entry, sink)
+            elif type(entry) is not Head:
                 self._take(entry, sink)
-                continue
-            for late in self._closed(heads[entry.place]):
-                self._take(late, sink)
+            else:
+                for late in self._closed(heads[entry.place]):
+                    self._take(late, sink)
 
     def _closed(self, head: Event) -> Iterator[Entry]:
         """The entries of a call of an earlier range that this event closes."""
@@ -112,12 +114,7 @@ class Reading:
     def _take(self, entry: Entry, sink: Sink) -> None:
         match entry:
             case Told():
-                lacks = self._taking.source.lacks
-                for fact in self._following.of_call(entry.facts):
-                    if type(fact) is not Content:
-                        sink.add(Malformed(entry.end) if lacks(fact) else fact)
-                    elif self._shown.is_new(fact):
-                        sink.add(fact)
+                self._tell(entry, sink)
             case Row():
                 self._take_row(entry, sink)
             case Asked():
@@ -132,6 +129,15 @@ class Reading:
                 self._following.cleared()
             case Forgot():
                 self._following.forgot(entry.index)
+
+    def _tell(self, told: Told, sink: Sink) -> None:
+        lacks, is_new, add = self._taking.source.lacks, self._shown.is_new, sink.add
+        for fact in self._following.of_call(told.facts):
+            if type(fact) is Content:
+                if is_new(fact):
+                    add(fact)
+            else:
+                add(Malformed(told.end) if lacks(fact) else fact)
 
     def _take_row(self, row: Row, sink: Sink) -> None:
         state = self._states.get(row.op)

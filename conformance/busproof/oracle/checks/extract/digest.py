@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -11,18 +12,30 @@ import msgspec
 
 _encode = msgspec.json.Encoder(order="deterministic").encode  # members in one order: JSON gives them none
 _MAY_HOLD_FLOAT = re.compile(rb"\d[.e]").search
+BYTES_KEPT = 1_000  # of a content, whose digest is then kept for its next readers
 
 
 def digest(*fields: Any) -> int | None:
     """The same for the same JSON values, whatever the order of members, and for 1.0 as for 1; None if there is none."""
     try:
         data = _encode(fields)
+        if len(data) <= BYTES_KEPT:
+            return _of_short(data)
         if _MAY_HOLD_FLOAT(data):
             data = _encode(_whole(fields))
     except UnicodeEncodeError:  # half a surrogate
         data = json.dumps(_whole(fields), sort_keys=True).encode()
     except (ValueError, TypeError, RecursionError):  # nested without end, say: nobody knows
         return None
+    return _of_bytes(data)
+
+
+@lru_cache(10_000)
+def _of_short(data: bytes) -> int:
+    return _of_bytes(_encode(_whole(msgspec.json.decode(data))) if _MAY_HOLD_FLOAT(data) else data)
+
+
+def _of_bytes(data: bytes) -> int:
     return int.from_bytes(blake2b(data, digest_size=8).digest(), signed=True)
 
 

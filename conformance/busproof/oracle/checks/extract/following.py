@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 
 from busproof.oracle.checks.extract.entries import Asked
-from busproof.oracle.checks.facts import Acked, Appended, Delivered, Exported, Fact, Hold, Jump, Read
+from busproof.oracle.checks.facts import Acked, Appended, Content, Delivered, Exported, Fact, Hold, Jump, Reached, Read
 
 Reader = tuple[str, str]  # lane, reader
 RAISES_KEPT = 100
@@ -29,6 +29,7 @@ class Following:
         self._unanswered: dict[tuple[str, str], tuple[int, int | None]] = {}  # message → begin, newest by then
         self._in_lane, self._to, self._acks = _Raised(), _Raised(), _Raised()  # told so far, by lane, by addressee
         self._spans: dict[tuple[str, str, bool], int] = {}  # how far a reader was shown, with its own or without
+        self._exports = _Raised()
         self._line: int | None = None
         self._seen: dict[tuple[str, str | None], int] = {}  # message → the first answer of late that showed it
         self._seen_before: dict[tuple[str, str | None], int] = {}
@@ -62,7 +63,9 @@ class Following:
         before = None
         for fact in facts:
             kind = type(fact)
-            if kind is Read:
+            if kind is Content:
+                pass
+            elif kind is Read:
                 yield from self._newcomer(fact)  # type: ignore[arg-type]
                 before = self._begun(fact)  # type: ignore[arg-type]
                 self._shown(fact)  # type: ignore[arg-type]
@@ -76,6 +79,9 @@ class Following:
                 self._acked(fact)  # type: ignore[arg-type]
             elif kind is Jump:
                 self._jumped(fact)  # type: ignore[arg-type]
+            elif kind is Reached:
+                fact.told = self._exports.by("", fact.begin)  # type: ignore[attr-defined]
+                self._exports.raise_to("", fact.end, fact.seq)  # type: ignore[attr-defined]
             elif kind is Hold and self._names_claims and not self._found(fact):  # type: ignore[arg-type]
                 continue
             yield fact

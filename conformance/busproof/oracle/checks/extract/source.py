@@ -87,7 +87,7 @@ def number(value: Any) -> int | None:
 
 def text(value: Any) -> str | None:
     """A string; for anything else, half a surrogate in it among that, its JSON: Parquet holds nothing but UTF-8."""
-    if value is None or (type(value) is str and is_text(value)):
+    if value is None or (type(value) is str and (value.isascii() or is_text(value))):
         return value
     return json.dumps(value, separators=(",", ":"))
 

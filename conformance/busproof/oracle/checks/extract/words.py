@@ -17,7 +17,7 @@ from busproof.oracle.checks.extract import EVENTS_OF_A_BLOCK
 from busproof.oracle.checks.extract.entries import Asked, Cleared, Entry, Row, Told
 from busproof.oracle.checks.extract.following import MESSAGES_KEPT, message_of
 from busproof.oracle.checks.extract.source import Source
-from busproof.oracle.checks.facts import Acked, Appended, Content, Delivered, Exported, Fact, Hold, Jump, Read
+from busproof.oracle.checks.facts import Acked, Appended, Content, Delivered, Exported, Fact, Hold, Jump, Reached, Read
 
 
 def last_words(entries: list[Entry], begins: Iterable[int], source: Source) -> list[Entry]:
@@ -90,6 +90,7 @@ class _Back:
             Acked: self._of_ack,
             Read: self._of_read,
             Jump: self._of_jump,
+            Reached: self._of_export,
             Delivered: lambda row: id(row) in forth.stay,
             Content: self._of_content,
         }
@@ -155,6 +156,10 @@ class _Back:
         reader = ack.lane, ack.reader
         asks = self._raises((*reader, "asked"), ack.seq)
         return (ack.outcome == "ok" and self._raises((*reader, "acked"), ack.seq)) or asks or reader in self._wanted
+
+    def _of_export(self, export: Reached) -> bool:
+        self._pass(export.end)
+        return self._raises(Reached, export.seq)
 
     def _of_read(self, read: Read) -> bool:
         if id(read) in self._go:

@@ -20,6 +20,7 @@ from busproof.oracle.checks.facts import (
     Hold,
     Jump,
     Position,
+    Reached,
     Read,
     Stored,
 )
@@ -50,6 +51,8 @@ def of_call(call: Call, lease_ms: int | None = None) -> Iterator[Fact]:
         yield Acked(BUS, call.agent, call.begin, call.end, call.outcome, call.begun.seq, answer)
     elif op in HOLDS and call.begun.key is not None:
         yield _hold(call, call.begun.key, lease_ms)
+    elif op == "export_to_jsonl" and (seq := number(reply.get("last_seq"))) is not None:
+        yield Reached(call.begin, call.end, seq)
     elif op in ("redrive", "process_loop") and call.outcome != "fail":
         yield Jump(BUS, call.agent, call.begin, call.end, None, is_back=op == "redrive")
 
@@ -163,6 +166,7 @@ SOURCE = Source(
     numbers={
         "publish": ("seq",),
         "ack": ("last_acked_seq",),
+        "export_to_jsonl": ("last_seq",),
         "try_claim_task": ("token", "lease_until_ms"),
         "renew_claim": ("lease_until_ms",),
     },
