@@ -128,7 +128,7 @@ def draw(
     for number, role in enumerate(roles):
         deaths = kills // len(roles) + (number < kills % len(roles))
         of_role = sum(other.name == role.name for other in roles[:number])
-        name = f"{role.name}-{1 + of_role // role.processes}"
+        name = f"{role.name}{1 + of_role // role.processes}"
         count = max(CALLS_MIN, deaths * calls_per_kill)
         calls = [*role.first, *(role.draw(dice, f"{name}.{number}.{n}", has) for n in range(count - len(role.first)))]
         for index in dice.sample(range(count), deaths):

@@ -28,7 +28,7 @@ NAMES = ("free", "held", "epilogue")
 HELD_MS, LOOKED_MS = 86_400_000, 60_000
 ALL = 10_000
 LARGE = 20_000  # characters
-READERS = ("reader-1", "reader-2")
+READERS = ("reader1", "reader2")
 QUEUE = "work"
 
 
@@ -277,8 +277,8 @@ class Reader(Role):
             job = {"queue": QUEUE, "visible_ms": HELD_MS}
             return dice.choice((Call("take", job, is_once=True), Call("done", {"pick": 0}), Call("done", {"pick": 0})))
         if "lease" in has and dice.random() < 0.1:
-            name = f"name {id_}"  # a name of its own: nobody claims what is theirs already
-            return Call("claim", {"name": name.replace(" ", "-"), "ttl_ms": LOOKED_MS}, is_once=True)
+            name = id_.replace(".", "x")  # a name of its own: nobody claims what is theirs already
+            return Call("claim", {"name": name, "ttl_ms": LOOKED_MS}, is_once=True)
         if "ack" in has and dice.random() < 0.5:
             return Call("ack", {"share": dice.random()})
         return Call("receive", {"limit": dice.choice((1, 5, ALL))})
