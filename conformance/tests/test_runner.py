@@ -13,10 +13,13 @@ from busproof import systems
 from busproof.bus.base import Lost, Refused
 from busproof.bus.fleet import BudgetSpent, Fleet
 from busproof.contract.catalogue import catalogue
+from busproof.contract.history import Event
 from busproof.oracle.checks import Verdict, Witness
+from busproof.oracle.checks.mail import UNREAD
 from busproof.play.scenarios.common import raced
 from busproof.play.suite import SCENARIOS, Ctx, Scenario, stage
 from busproof.run import scenario
+from busproof.run.history import _refused_end
 from busproof.run.result import RowResult
 from busproof.run.runner import run_item
 from busproof.systems import SYSTEMS, play
@@ -242,6 +245,19 @@ def test_a_history_with_a_garbage_line_decides_nothing(fleet: Fleet, monkeypatch
     outcomes = {result.requirement: result.outcome for result in run_item(fleet, "history")}
     assert outcomes["worker.log.06"] == "inconclusive"
     assert set(outcomes.values()) <= {"inconclusive", "not-applicable"}
+
+
+def test_an_inbox_that_was_never_read_to_the_end_tells_the_refusal_that_ended_it() -> None:
+    """The last one of its reader; of a reader that was answered there is none."""
+    made: dict[str, Any] = {"run": "r", "system": "mailbox", "process": 1, "wall_ms": 0, "mono_ns": 0}
+    events = [
+        Event(index=1, type="fail", op="ack", agent="ann", code="REFUSED", value="no such id", **made),
+        Event(index=2, type="info", op="receive", agent="ann", code="INTERNAL", value="JSONDecodeError", **made),
+        Event(index=3, type="fail", op="send", agent="ann", code="REFUSED", value="later", **made),
+        Event(index=4, type="ok", op="receive", agent="bob", value={"messages": []}, **made),
+    ]
+    assert _refused_end(f"ann {UNREAD}", events) == ": its last receive was answered INTERNAL, JSONDecodeError"
+    assert _refused_end(f"bob {UNREAD}", events) == _refused_end("the history was cut", events) == ""
 
 
 BREAKS = """

@@ -4,15 +4,17 @@ import json
 import shlex
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from busproof import cli
+from busproof.bus.toml.answers import Match, take
 from busproof.bus.toml.form import load
 from busproof.pages import draft
 from busproof.run import doctor
-from busproof.run.mapped import place_of
+from busproof.run.mapped import Letter, Unmapped, place_of
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -82,6 +84,21 @@ def test_a_file_that_maps_an_answer_wrongly_is_at_fault_and_no_check_blames_the_
     words = capsys.readouterr().err
     assert "the file is at fault, and nothing was judged" in words
     assert '[send] id = "id"' in words
+
+
+def test_a_remedy_can_stand_in_the_file() -> None:
+    """Also where names need quotes, and where a sentence has such marks."""
+    letter = Letter("ann", "bob", {"ann": "ann", "bob": "bob", "cy": "cy"})
+    letter.sent, letter.sent_answers = {"id": "?"}, ["the letter's id: m-17"]
+    letter.read, letter.read_answers = {"messages": []}, [{"in-box": [{"id-of": "m-17", "the text": letter.text}]}]
+    with pytest.raises(Unmapped) as fault:
+        letter.check()
+    receive, _, send = fault.value.remedy.partition("[receive] ")[2].partition("; [send] ")
+    assert tomllib.loads(receive.replace(", message", "\nmessage")) == {
+        "list": '"in-box"',
+        "message": {"id": '"id-of"', "body": '"the text"'},
+    }
+    assert take(Match(**tomllib.loads(send)["id"]), letter.sent_answers[0]) == "m-17"
 
 
 def test_two_servers_that_are_one_agent_are_a_misfit_and_no_fault_of_the_bus(

@@ -229,6 +229,45 @@ again = { while = "next" }
     fleet.end()
 
 
+def test_a_step_may_end_with_a_status_that_is_no_refusal(tmp_path: Path) -> None:
+    """Of a command that waits, and says by it that nothing came; any other status is a refusal."""
+    toml = ECHO.replace('"inbox"]', '"inbox"], before = [{ args = ["wait", "$wait_s"], statuses = [3] }]')
+    program = "import sys\nsys.exit(int(float(sys.argv[2]))) if sys.argv[1] == 'wait' else print('[]')\n"
+    bob = (fleet := bus(tmp_path, toml, echo=program)).join()
+    assert ask(bob, "receive", "bob", wait_ms=3000)["messages"] == []
+    with pytest.raises(Refused, match="exit status 4"):
+        ask(bob, "receive", "bob", wait_ms=4000)
+    fleet.end()
+
+
+def test_a_command_reads_json_and_takes_json_as_a_word(tmp_path: Path) -> None:
+    """What has no value is left out of both."""
+    json_ = '{ "$json" = { to = "$to", text = "$body", thread = "$thread" } }'
+    toml = ECHO.replace('["send", "$body"]', f'["send", {json_}], stdin = {json_}')
+    program = "import json, sys\nprint(json.dumps({'id': sys.argv[2] + sys.stdin.read()}))\n"
+    ann = (fleet := bus(tmp_path, toml, echo=program)).join()
+    assert ask(ann, "send", "ann", to="bob", body='"1"')["id"] == '{"to": "bob", "text": "\\"1\\""}' * 2
+    fleet.end()
+
+
+def test_a_channel_is_made_for_each_recipient_once(tmp_path: Path) -> None:
+    """All sessions of the sender use it."""
+    toml = ECHO.replace(
+        '["send", "$body"]',
+        '["$channel"], before = [{ args = ["new", "$from", "$to", "$now"], once = true, save = { channel = "id" } }]',
+    )
+    program = "import json, sys\nprint(json.dumps({'id': ' '.join(sys.argv[1:])}))\n"
+    fleet = bus(tmp_path, toml, echo=program)
+    channels = [
+        ask(door, "send", "ann", to=to, body="one")["id"]
+        for door in (fleet.join(), fleet.join())
+        for to in ("bob", "cy")
+    ]
+    assert channels[:2] == channels[2:]
+    assert [channel.rpartition(" ")[0] for channel in channels[:2]] == ["new ann bob", "new ann cy"]
+    fleet.end()
+
+
 def test_every_other_process_comes_by_the_second_way(tmp_path: Path) -> None:
     """To the same store; an operation that the second way lacks takes the first."""
     program = "import json, sys\nprint(json.dumps({'id': sys.argv[1]} if sys.argv[2] == 'send' else []))\n"
@@ -614,6 +653,17 @@ def test_a_call_that_starts_a_server_has_the_time_of_the_start_besides(
     door = fleet.join()
     assert door.call("receive", {"agent_id": "ann", "limit": 1}, timeout_s=10.0)["messages"] == []
     assert fleet.end() == []
+
+
+def test_an_operation_of_many_calls_has_the_time_of_them_all(tmp_path: Path) -> None:
+    """Each of the calls has a time of its own. An operation that is one call has no more than is said."""
+    fleet = bus(tmp_path, OF_SHELF + RECEIVE["headings"], shelf=SHELF)
+    ann = fleet.join()
+    ask(ann, "send", "ann", to="bob", body="one")
+    assert len(ann.call("receive", {"agent_id": "bob"}, timeout_s=0.0)["messages"]) == 1
+    with pytest.raises(Lost):
+        ann.call("send", {"agent_id": "ann", "to": "bob", "body": "two"}, timeout_s=0.0)
+    fleet.end()
 
 
 def _patiently(call: Any) -> Any:

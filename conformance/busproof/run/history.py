@@ -12,6 +12,7 @@ from busproof.contract.catalogue import Requirement, catalogue
 from busproof.contract.history import Event, scan
 from busproof.oracle.checks import Verdict, Witness
 from busproof.oracle.checks.facts import NO_DUMP
+from busproof.oracle.checks.mail import UNREAD
 from busproof.run.result import RowResult, decided, if_broken, what_ended_it
 from busproof.run.shown import call_of, short
 from busproof.systems import play, run_checks
@@ -40,6 +41,7 @@ def run_history(fleet: Fleet, rows: list[Requirement], profile: str, seed: int |
     results = [result for row in rows for result in _from_verdict(row, verdicts[row.check or ""], events)]
     if refused := _refused_dump(events):
         results = [result.model_copy(update={"why": result.why.replace(NO_DUMP, refused)}) for result in results]
+    results = [result.model_copy(update={"why": result.why + _refused_end(result.why, events)}) for result in results]
     if broke := _broke(events):
         shaky = {"outcome": "inconclusive", "why": broke}
         return [r.model_copy(update=shaky) if r.outcome in ("pass", "inconclusive") else r for r in results]
@@ -52,6 +54,16 @@ def _refused_dump(events: list[Event]) -> str:
     if last is None or last.type == "ok":
         return ""
     return f"{NO_DUMP}: dump was answered {last.code}, {last.value!s:.300}"
+
+
+def _refused_end(why: str, events: list[Event]) -> str:
+    """The bus's last refusal of an agent that never received to the end, where that is why."""
+    reader, unread, _ = why.partition(f" {UNREAD}")
+    calls = [event for event in events if event.op in ("receive", "ack") and event.type != "invoke"]
+    last = next((event for event in reversed(calls) if event.agent == reader), None) if unread else None
+    if last is None or last.type == "ok":
+        return ""
+    return f": its last {last.op} was answered {last.code}, {last.value!s:.300}"
 
 
 def _broke(events: list[Event]) -> str:

@@ -25,6 +25,7 @@ from busproof.run.fault import Fault
 AGENTS = ("ann", "bob", "cy")
 SHOWN_CHARS = 300
 ALL = 10_000  # messages, as many as checks ask for; a bus that gives fewer says so by page_max
+PLAIN = r"(\S+)"  # a pattern of an id in a sentence
 ANSWER_S = 120.0  # the steps of a call have time-outs of their own, and these name the command
 
 
@@ -207,8 +208,8 @@ class Letter:
         of_send, id_ = common[0] if common else ('"?"', "?")
         sender = next((path for path, value in shown.items() if value == self._from and path != id_), None)
         members = {"id": id_, **({"from": sender} if sender else {}), "body": body}
-        mapped = ", ".join(f'{name} = "{path}"' for name, path in members.items())
-        receive = f'list = "{rows}", message = {{ {mapped} }}{form}'
+        mapped = ", ".join(f"{name} = {_toml(path)}" for name, path in members.items())
+        receive = f"list = {_toml(rows)}, message = {{ {mapped} }}{form}"
         return f"by the text of the letter: [receive] {receive}; [send] id = {of_send}"
 
 
@@ -314,8 +315,14 @@ def _how(answer: Any, value: str) -> str | None:
     """How a value is taken from an answer: by a path, or by the words before it."""
     if isinstance(answer, str):
         match = re.search(rf"(\w+\W{{1,3}}|^)(?<!\w){re.escape(value)}(?!\w)", answer)
-        return f"{{ match = '{re.escape(match[1])}(\\S+)' }}" if match else None
-    return next((f'"{path}"' for path, other in _members(answer) if other == value), None)
+        return f"{{ match = {_toml(re.escape(match[1]) + PLAIN)} }}" if match else None
+    return next((_toml(path) for path, other in _members(answer) if other == value), None)
+
+
+def _toml(text: str) -> str:
+    """The text in quotes, as it can stand in the file."""
+    is_literal = "\\" in text and "'" not in text and text.isprintable()
+    return f"'{text}'" if is_literal else json.dumps(text, ensure_ascii=False)
 
 
 def _holds(answers: list[Any], text: str) -> bool:

@@ -26,6 +26,7 @@ USUAL = (  # what SQLite and the system say, if the file says nothing
     Failure(match="(?i)no space left|disk (is )?full|ENOSPC", code="DISK_FULL"),
     Failure(match="(?i)database (table )?is locked|SQLITE_BUSY", code="BUSY"),
 )
+MADE = "made once"  # of what an agent saved: by steps before its calls, for each recipient
 NUMBERS = ("n", "priority", "attempt", "token")
 NAMED = {"from": "from_agent", "to": "to_agent"}  # the key of `message` → the contract's
 
@@ -271,10 +272,10 @@ class Agent:
         params.setdefault("now", self._place.values["now"])
         again = operation.again or Again(times=1)
         rows: list[dict[str, Any]] = []
-        page: dict[str, Any] = {}  # what a page saved for the next
+        page: dict[str, Any] = {}  # what a page saved for the next, and steps before the call for this recipient
         for turn in range(again.times + 1):
             for step in operation.before:
-                self._run(step, {**params, **page})
+                page |= self._before(step, {**params, **page})
             try:
                 answer = self._run(operation, {**params, **page}, keeps=again.while_ is None)
             except Refused as error:
@@ -288,9 +289,21 @@ class Agent:
                     rows += [self._row(operation, row) for row in listed]
                 if again.while_ is None or not search(again.while_, answer):
                     return answer, rows
-                page = _saved(operation, answer)
+                page |= _saved(operation, answer)
             time.sleep(again.pause_s)
         raise Lost(f"{_title(operation)}: another page after {again.times} pages")
+
+    def _before(self, step: Step, params: dict[str, Any]) -> dict[str, Any]:
+        """A step before a call. One that is done once makes something for this recipient, such as a channel."""
+        if not step.once:
+            self._run(step, params)
+            return {}
+        memory, key = self._place.memory, f"{_title(step)} {step.args} {params.get('to')}"
+        made = memory.saved(self._agent).get(MADE, {})
+        if key not in made:
+            made = {**made, key: _saved(step, self._run(step, params, keeps=False))}
+            memory.save(self._agent, {MADE: made})
+        return dict(made[key])
 
     def _rows(self, operation: Operation, params: dict[str, Any]) -> Take:
         rows = operation.rows

@@ -23,12 +23,13 @@ CRASHED = re.compile(  # Python, Go, Rust, Node, Java and C#, PHP, Ruby
 
 
 def call(argv: list[str], step: Step, values: Mapping[str, Any], env: Mapping[str, str], cwd: str) -> Any:
-    """Run it and return its output. A status other than 0 is a refusal; a signal and a time-out are no answer.
+    """Run it and return its output. A status that the step does not name is a refusal; a signal and a time-out are no
+    answer.
 
     The output goes to files: a pipe would not end before the last process that the command leaves behind.
     """
     command = [*template.words(argv, values), *template.words(step.args or [], values)]
-    given = None if step.stdin is None else template.fill(step.stdin, values).encode()
+    given = None if step.stdin is None else "".join(template.words([step.stdin], values)).encode()
     source = subprocess.DEVNULL if given is None else subprocess.PIPE
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
@@ -45,7 +46,7 @@ def call(argv: list[str], step: Step, values: Mapping[str, Any], env: Mapping[st
         text, words = _read(out), _read(err)
     if process.returncode < 0:
         raise Lost(f"{command[0]} was ended by signal {-process.returncode}: {words[-300:]}")
-    if process.returncode:
+    if process.returncode not in (0, *step.statuses):
         raise refusal(f"{words}{text}".strip() or f"exit status {process.returncode}")
     return answer(text, step)
 

@@ -96,14 +96,18 @@ class Step(Part):
     tool: str | None = Field(default=None, description="of the MCP server")
     call: str | None = Field(default=None, pattern="^(GET|POST|PUT|PATCH|DELETE) /", description="METHOD /path")
     args: Any = Field(default=None, description="a table for a tool or a request, a list for a command line")
-    stdin: str | None = Field(default=None, description="what the command line reads on its stdin")
+    stdin: Any = Field(default=None, description="what the command line reads on its stdin")
+    statuses: list[int] = Field(default=[], description="exit statuses that are no refusal, beside 0")
     headers: dict[str, str] = Field(default={}, description="of the request")
     parse: Literal["json", "lines", "text"] = Field(
         default="json", description="the form of an answer; lines: a JSON value in each line; text: never JSON"
     )
     refused: JmesPath | None = Field(default=None, description="true on an answer that is a refusal")
     save: dict[str, Take] = Field(default={}, description="variables of this agent, from the answer")
-    once: bool = Field(default=False, description="of a session: only the first time in the life of a store")
+    once: bool = Field(
+        default=False,
+        description="of a session: only the first time in the life of a store; before: for each recipient",
+    )
     timeout_s: float = Field(default=20, description="how long an answer may take")
 
     @model_validator(mode="after")
@@ -151,6 +155,11 @@ class Operation(Step):
     token: Take | None = Field(default=None, description="claim: the fencing token")
     before: list[Step] = Field(default=[], description="steps before each call")
     again: Again | None = None
+
+    @property
+    def is_many(self) -> bool:
+        """May it be any number of calls of the bus?"""
+        return bool(self.each or self.again)
 
     def templates(self) -> Iterator[tuple[str, Any]]:
         """And the path of its list, where a variable stands in a raw text: `rows[?to=='$me']`."""

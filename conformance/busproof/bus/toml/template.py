@@ -41,7 +41,7 @@ def words(template: list[Any], values: Mapping[str, Any]) -> list[str]:
     arguments: list[str] = []
     for part in template:
         try:
-            group = [_text(word, values) for word in part] if isinstance(part, list) else [_text(part, values)]
+            group = [fill(word, values) for word in part] if isinstance(part, list) else [fill(part, values)]
         except Absent:
             continue
         arguments += [as_text(word) for word in group]

@@ -22,6 +22,8 @@ from busproof.oracle.checks.extract.mailbox import ACKS, CLAIMS, MAIL
 from busproof.oracle.checks.facts import Appended, Delivered, Facts, Hold, Read
 from busproof.oracle.checks.verdict import Verdict, Witness, judged
 
+UNREAD = "never received to the end of its inbox"
+
 
 def check(facts: Facts) -> Verdict:
     """Inbox by inbox."""
@@ -45,7 +47,7 @@ def _unread(sent: list[Appended], inboxes: dict[str, list[Read]]) -> str:
     for reader in sorted({a.addressee for a in sent if a.outcome == "ok" and a.addressee is not None}):
         last = max((r.begin for r in inboxes.get(reader, ()) if r.rows < r.limit), default=-1)
         if any(a.addressee == reader and a.outcome == "ok" and a.end > last for a in sent):
-            return f"{reader} never received to the end of its inbox"
+            return f"{reader} {UNREAD}"
     return ""
 
 
