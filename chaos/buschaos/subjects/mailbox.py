@@ -183,10 +183,11 @@ OPERATIONS = (
 def says_full(error: Refused) -> bool:
     """A mapped program that crashes of a full disk says so in its last words; a 5xx of a server does not pass them on.
 
-    Neither promises that nothing happened.
+    Neither promises that nothing happened. A server that was to be started for the call, and could not, was not asked.
     """
     is_crash = error.code == "DISK_FULL" and CRASHED.search(error.message)
-    return says_it_whole(error) or bool(is_crash or re.match(r"5\d\d: ", error.message))
+    was_not_asked = error.code == "NO_ANSWER" and error.definite
+    return says_it_whole(error) or was_not_asked or bool(is_crash or re.match(r"5\d\d: ", error.message))
 
 
 def _acked(prepared: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -95,8 +95,8 @@ def left_out(contract: Contract) -> dict[tuple[str, str], Places]:
         for type_, start in (("invoke", "params"), ("ok", "reply")):
             steps = {name: [path.split(".") for path in paths] for name, paths in of_op.items()}
             own = {name: [rest for first, *rest in places if first == start] for name, places in steps.items()}
-            if told := {name: places for name, places in own.items() if places}:
-                columns[type_, op] = told
+            if has_any := {name: places for name, places in own.items() if places}:
+                columns[type_, op] = has_any
     return columns
 
 

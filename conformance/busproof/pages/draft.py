@@ -28,7 +28,8 @@ INTERPRETER = re.compile(r"python[\d.]*$|node$|sh$|bash$|env$|npx$|uvx$|-|\w+=")
 OPERATIONS = {  # operation → what the name of its tool looks like
     "join": r"^(register|join|connect|announce|sign_?in|login|hello)|_(register|join|connect)$",
     "send": r"^(send|post|publish|write)|(_|-)(send|post|publish)$|(send|post)_?(message|msg|mail|note)",
-    "receive": r"inbox|^(poll|receive|fetch|read)|(message|msg)s?_(list|read|get)|(list|get|read)_?(message|mail)",
+    "receive": r"inbox|^(poll|receive|fetch|read)|check_?(message|msg|mail)|"
+    r"(message|msg)s?_(list|read|get)|(list|get|read)_?(message|mail)",
     "ack": r"^ack|(_|-)ack$|acknowledge|confirm|mark.*(read|done)",
     "claim": r"^(claim|reserve|lease|lock|acquire)|(_|-)(claim|reserve|lease|lock|acquire)$",
     "renew": r"renew|extend|refresh",
@@ -285,7 +286,8 @@ def _help(argv: list[str], visit: Visit) -> str:
 
 def _subcommands(text: str) -> list[str]:
     """As argparse writes them, or in a section of their own."""
-    if braces := re.search(r"\{([\w,-]+)\}", text):
+    without_choices = re.sub(r"--?[\w-]+[ =]\{[\w,-]+\}", "", text)  # of an option
+    if braces := re.search(r"\{([\w,-]+)\}", without_choices):
         return braces[1].split(",")
     section = re.search(r"(?im)^.*commands?:?\s*\W*$\n((?:\s+.*\n?|\s*\n)+)", text)
     names = re.findall(r"(?m)^[\s│|]+([a-z][\w-]*)(?:\s{2,}|\s+[\[<A-Z]|$)", section[1]) if section else []

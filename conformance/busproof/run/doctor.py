@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from busproof.bus import faketime
-from busproof.bus.base import Door, DoorError, Lost, Refused
+from busproof.bus.base import HOW_LONG, Door, DoorError, Lost, Refused
 from busproof.bus.child import Household
 from busproof.bus.doors import open_door
 from busproof.bus.mcp import McpDoor
@@ -293,7 +293,7 @@ def _keeps_its_word(door: Door, hello: HelloReply, contract: Contract) -> Iterat
         _call(door, method, params, contract)
         if (took_ms := (time.monotonic() - started) * 1000) > SLOW_MS:
             slow.append(f"{method} took {took_ms:.0f} ms")
-    yield "every declared method answers in its shape" + (f"; slow: {', '.join(slow)}" if slow else "")
+    yield "every declared method answers in its shape" + (f"; slow: {', '.join(slow)}; {HOW_LONG}" if slow else "")
 
 
 def _faketime() -> str:

@@ -166,7 +166,11 @@ class Agent:
         for number, step in enumerate(self._place.way.session):
             name = f"{number} {step.tool or step.call or step.args}"
             if not step.once or self._place.memory.first_time(self._agent, name):
-                self._run(step, {})
+                try:
+                    self._run(step, {})
+                except Refused as error:
+                    where = f"[[session]] {_title(step)} of {self._name}"
+                    raise Refused(error.code, f"{where}: {error.message}", definite=error.definite) from error
                 if step.once:
                     self._place.memory.did(self._agent, name)
         if self._place.way.session and not self._place.memory.knows(self._agent):
@@ -201,7 +205,9 @@ class Agent:
                     params["limit"] = min(params["limit"], page_max)  # a bus may refuse to be asked for more
                 answer, rows = self._pages(operation, params)
                 given = _given(operation, answer, "position", "base", now=params["now"])
-                if not (self._takes(operation, "limit") or self._place.form.promises.get("consumes")):
+                is_of_all = "position" in given and "position" not in operation.message
+                is_gone = self._place.form.promises.get("consumes")
+                if not (is_of_all or is_gone or self._takes(operation, "limit")):
                     rows = rows[: params.get("limit")]  # it shows the others again
                 positions = [row.pop("position") for row in rows if "position" in row]
                 given |= {"position": positions[-1]} if positions else {}
@@ -338,7 +344,7 @@ class Agent:
     def _address(self, to: str | None) -> Any:
         """What the bus calls the recipient; one that has no session yet gets one."""
         if to is None:
-            return None
+            return self._place.form.names.everyone
         memory = self._place.memory
         if self._place.way.session and (not memory.knows(to) or memory.address(to) is None):
             other = Agent(self._place, to)

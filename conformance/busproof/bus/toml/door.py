@@ -32,21 +32,21 @@ class TomlDoor(StdioDoor):
         except FormError as error:
             raise BusSpecError(str(error)) from None
         self._start_s = form.door.start_s if form.door.server or form.door.mcp else 0.0
-        self._many = {
-            name for way in (form, form.also) if way for name, mapped in way.operations.items() if mapped.is_many
-        }
+        self._own_s: dict[str, float] = {}
+        for name, mapped in (pair for way in (form, form.also) if way for pair in way.operations.items()):
+            own_s = sum(step.timeout_s for step in (*mapped.before, mapped)) + (MANY_S if mapped.is_many else 0.0)
+            self._own_s[name] = max(own_s, self._own_s.get(name, 0.0))
         self._needs_pids = form.names.needs_pid
         if self._needs_pids:
             _sleepers()  # before the processes of the kit that share them
         super().__init__(argv, spawn)
 
     def call(self, method: str, params: dict[str, Any], *, timeout_s: float = 30.0) -> dict[str, Any]:
-        """Within the time, and that of a server that the call may have to start, and of a call for each message."""
+        """Within the time, and that of a server that the call may have to start, and what the file gives each step."""
         if self._needs_pids:
             names = [params[key] for key in ("agent_id", "to") if isinstance(params.get(key), str)]
             params = {**params, PIDS: {name: pid_of(name) for name in names}}
-        many_s = MANY_S if method in self._many else 0.0
-        return super().call(method, params, timeout_s=timeout_s + self._start_s + many_s)
+        return super().call(method, params, timeout_s=timeout_s + self._start_s + self._own_s.get(method, 0.0))
 
     def processes(self) -> list[Path]:
         """Those of the group: while the adapter waits, they work."""

@@ -87,6 +87,7 @@ class Names(Part):
 
     pattern: str = Field(default="{name}", description="`{name}` is the kit's name, `{n}` a number from 1")
     address: str | None = Field(default=None, description="the saved variable by which others write to an agent")
+    everyone: str | None = Field(default=None, description="what `$to` is in a broadcast")
     needs_pid: bool = Field(default=False, description="an agent is a live process: `$pid`")
 
 

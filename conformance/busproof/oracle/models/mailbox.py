@@ -349,7 +349,7 @@ class MailboxModel(Model):
         part: dict[str, Any] = {
             "id": Cited(message.id, ("mailbox.log.03",)),
             "body": Cited(content["body"], ("mailbox.log.02",)),
-            "to_agent": Told(content["to"]),
+            "to_agent": Told(ANYTHING if content["to"] is None else content["to"]),
             "priority": Told(message.priority) if self.has("priority") else Told(ANYTHING),
         }
         if self.has("number"):

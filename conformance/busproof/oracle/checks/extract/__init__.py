@@ -130,14 +130,14 @@ class Reading:
             case Forgot():
                 self._following.forgot(entry.index)
 
-    def _tell(self, told: Told, sink: Sink) -> None:
+    def _tell(self, answered: Told, sink: Sink) -> None:
         lacks, is_new, add = self._taking.source.lacks, self._shown.is_new, sink.add
-        for fact in self._following.of_call(told.facts):
+        for fact in self._following.of_call(answered.facts):
             if type(fact) is Content:
                 if is_new(fact):
                     add(fact)
             else:
-                add(Malformed(told.end) if lacks(fact) else fact)
+                add(Malformed(answered.end) if lacks(fact) else fact)
 
     def _take_row(self, row: Row, sink: Sink) -> None:
         state = self._states.get(row.op)

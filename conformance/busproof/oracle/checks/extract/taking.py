@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from busproof.contract.history import STATE_OPS, Event, Places, fill, left_out
+from busproof.contract.history import STATE_OPS, Event, fill, left_out
 from busproof.oracle.checks.calls import OF_CALLS, Call, closed
 from busproof.oracle.checks.extract.entries import Asked, Cleared, Entry, Forgot, Head, Row, State, Told
 from busproof.oracle.checks.extract.source import Source, as_row
@@ -28,9 +28,7 @@ class Taking:
         if header is not None:
             self._met = set()
             self._begin(header)
-        self._left_out: dict[tuple[str, str | None], Places] = {}
-        if source.contract is not None:
-            self._left_out.update(left_out(source.contract))
+        self._left_out = {} if source.contract is None else left_out(source.contract)
 
     def _begin(self, header: object) -> None:
         if self.source.of_run is not None:
@@ -42,7 +40,7 @@ class Taking:
         told_in_value = self._left_out.get
         for self.lines, event in enumerate(events, 1):
             op, type_ = event.op, event.type
-            if (places := told_in_value((type_, op))) is not None:
+            if (places := told_in_value((type_, op or ""))) is not None:
                 fill(event, places)
             if op in asks:
                 yield Asked(event.process, event.agent or "", event.seq if type_ == "invoke" else None)
