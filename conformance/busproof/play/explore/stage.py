@@ -228,7 +228,9 @@ class Stage:
         self._processes: dict[int, list[Path]] = {}  # of those that raced, in /proc
         self._options: dict[int, dict[str, Any]] = {}
         self._clocks: dict[int, int] = {}
-        self._methods = CONTRACTS[specification.system].methods
+        contract = CONTRACTS[specification.system]
+        self._methods = contract.methods
+        self._may_end = "restarts" in self.features or "restarts" not in contract.usual  # may a process of the bus?
         self._rows = catalogue(specification.system)
         self._has_clock = hello.clock == "manual"
         self._declares_all = self.features | hello.limits.keys() >= specification.model.EVERYTHING
@@ -299,11 +301,15 @@ class Stage:
 
     def _do_open(self, step: Step) -> None:
         assert isinstance(step.at, int)
+        if step.at in self._doors and not self._may_end:
+            raise Unresolved
         self._leave(step.at, kill=True)  # a server asked for the store that it has open would keep its session
         self._enter(step.at, step)
 
     def _do_restart(self, step: Step) -> None:
         assert isinstance(step.at, int)
+        if step.at in self._doors and not self._may_end:
+            raise Unresolved
         if step.at in self._doors:
             is_kill = bool(step.params.get("kill"))
             if not is_kill and hasattr(self.model, "close"):  # an end that shows
@@ -390,7 +396,7 @@ class Stage:
         with Pulse() as pulse:
             thread = self._sent_off(waiting)
             time.sleep(SENT_OFF_S)
-            bringing = self._done(bringing)
+            bringing = self._brought(bringing)
             brought_s = time.monotonic()
             thread.join()
             ended_s = time.monotonic()
@@ -399,6 +405,17 @@ class Stage:
         # Any but the last may be done before something is brought; a single one, too, unless it surely looked again.
         parts = max(parts_of(self.model, waiting), 1 if has_looked else 2)
         self._judge(step, [waiting, *bringing], tuple((0,) * done + numbers for done in reversed(range(parts))))
+
+    def _brought(self, calls: list[Called]) -> list[Called]:
+        """What the hand alone brings comes in one transaction: on a busy machine a bus would look between two."""
+        is_the_hands = len(calls) > 1 and all(called.at == "hand" for called in calls) and "sqlite" in self.features
+        if not is_the_hands:
+            return self._done(calls)
+        self.hand.hold()
+        try:
+            return self._done(calls)
+        finally:
+            self.hand.let_go()
 
     # -- sending
 
