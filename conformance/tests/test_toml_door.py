@@ -1,6 +1,7 @@
 """`toml:`: a command line, an MCP server and a JSON API are buses by a file of at most 30 lines."""
 
 import contextlib
+import json
 import os
 import shlex
 import signal
@@ -19,6 +20,7 @@ from busproof.bus.base import Door, Lost, Refused
 from busproof.bus.child import Household
 from busproof.bus.doors import open_door
 from busproof.bus.toml.door import SLEEPERS
+from busproof.cli import main
 from busproof.contract import CONTRACTS
 from busproof.run import doctor
 
@@ -358,6 +360,45 @@ os.kill(os.getpid(), 9)
     while lives() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not lives()
+
+
+IN_MEMORY = """\
+import json, sys
+mail = []
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" in request:
+        asked = request.get("params", {}).get("arguments", {})
+        if request.get("params", {}).get("name") == "send":
+            mail.append({"id": f"m{len(mail)}", **asked})
+        value = [letter for letter in mail if letter["to"] == asked.get("me")] if "me" in asked else mail[-1:]
+        result = {"content": [{"type": "text", "text": json.dumps(value)}]}
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+"""
+REMEMBERS = """\
+door = { mcp = ["PYTHON", "$here/server.py"], per = "store" }
+send = { tool = "send", args = { to = "$to", body = "$body" }, id = "[0].id" }
+receive = { tool = "inbox", args = { me = "$agent" }, message = { id = "id", body = "body" } }
+"""
+KILLED = [
+    {"do": "open", "at": 0},
+    {"do": "open", "at": 1},
+    {"do": "call", "at": 0, "method": "receive", "params": {"agent_id": "ann"}},
+    {"do": "call", "at": 1, "method": "receive", "params": {"agent_id": "bob"}},
+    {"do": "call", "at": 0, "method": "send", "params": {"agent_id": "ann", "to": "bob", "body": "hello"}},
+    {"do": "restart", "at": 0, "kill": True},
+    {"do": "call", "at": 1, "method": "receive", "params": {"agent_id": "bob"}},
+]
+
+
+@pytest.mark.parametrize(("durability", "code"), [("none", 0), ("process-crash", 1)])
+def test_a_bus_in_memory_is_asked_nothing_of_deaths(durability: str, code: int, tmp_path: Path) -> None:
+    """Where its file says so; if it says that messages outlive a process, a kill shows that they do not."""
+    bus(tmp_path, REMEMBERS + f'promises = {{ durability = "{durability}" }}\n', server=IN_MEMORY)
+    steps = [json.dumps({"name": str(number), **step}) for number, step in enumerate(KILLED)]
+    (tmp_path / "killed.jsonl").write_text("\n".join(steps) + "\n")
+    argv = ["explore", "mailbox", "--script", str(tmp_path / "killed.jsonl"), "--out", str(tmp_path / "out")]
+    assert main([*argv, "--bus", f"toml:{shlex.quote(str(tmp_path / 'bus.toml'))}"]) == code
 
 
 LIVE = """\

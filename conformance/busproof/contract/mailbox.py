@@ -12,6 +12,7 @@ from busproof.contract.common import SESSION_METHODS, Contract, Done, Params, Re
 # The promises of a bus. Each brings rows of its own; what is not declared is never asked and never assumed.
 MAILBOX_FEATURES = {
     "limit": "receive answers no more messages than `limit` asks for; without this, as many as it likes",
+    "restarts": "what was answered outlives the process that was asked; without this, no process is ended or killed",
     "ack": "a message comes again at each receive until it is acked, and not after (with `consumes`: see `unacked`)",
     "ack_many": "an ack of several messages is done as a whole; without this, one after another",
     "consumes": "receive shows a message once: to read is to take",
@@ -248,7 +249,7 @@ CONTRACT = Contract(
         "page_max": "receive answers so many messages at most, whatever `limit` asks",
         "attempts_max": "feature dead_letter: how often a job is handed out",
     },
-    usual={"limit": "cursor"},
+    usual={"limit": "cursor", "restarts": "log"},
     columns={
         "send": {"key": ("reply.id",), "seq": ("reply.n",)},
         "claim": _NAME,

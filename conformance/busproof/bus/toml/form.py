@@ -300,6 +300,8 @@ def declared(form: Form) -> dict[str, Any]:
         if place.partition(".")[0] == "receive"
         for _, text in step.templates()
     )
+    is_in_memory = form.promises.get("durability") == "none"
+    lacks = [*(["limit"] if takes_all else []), *(["restarts"] if is_in_memory else [])]
     return {
         "protocol": "1",
         "name": form.name[: version.start()] if version else form.name,
@@ -308,9 +310,9 @@ def declared(form: Form) -> dict[str, Any]:
         "systems": [CONTRACT.system],
         "nouns": list(dict.fromkeys(method.noun for method in methods if method.noun)),
         "features": [name for name in features if name not in CONTRACT.usual],
-        "lacks": ["limit"] if takes_all or form.promises.get("limit") is False else [],
+        "lacks": [name for name in CONTRACT.usual if name in lacks or form.promises.get(name) is False],
         "clock": "wall",
-        "durability": form.promises.get("durability", "process-crash"),
+        "durability": "process-crash" if is_in_memory else form.promises.get("durability", "process-crash"),
         "limits": limits,
     }
 
