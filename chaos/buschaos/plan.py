@@ -128,7 +128,7 @@ def draw(
     for number, role in enumerate(roles):
         deaths = kills // len(roles) + (number < kills % len(roles))
         of_role = sum(other.name == role.name for other in roles[:number])
-        name = f"{role.name}{1 + of_role // role.processes}"
+        name = f"{role.name}{role.separator}{1 + of_role // role.processes}"
         count = max(CALLS_MIN, deaths * calls_per_kill)
         calls = [*role.first, *(role.draw(dice, f"{name}.{number}.{n}", has) for n in range(count - len(role.first)))]
         for index in dice.sample(range(count), deaths):
@@ -183,6 +183,7 @@ class Role:
     """A kind of agent, and the calls that it may make next."""
 
     name = ""
+    separator = "-"  # between the name and a number
     needs: frozenset[str] = frozenset()
     lacks: frozenset[str] = frozenset()  # buses that have one of these play another role for it
     processes = 1  # that work side by side under one agent's name

@@ -252,6 +252,7 @@ class Writer(Role):
     """Sends to both readers, and puts jobs."""
 
     name = "writer"
+    separator = ""
     first = (Call("receive", {}),)
 
     def draw(self, dice: random.Random, id_: str, has: frozenset[str]) -> Call:
@@ -268,6 +269,7 @@ class Reader(Role):
     """Receives, acks some of what it was shown, takes and finishes jobs, holds names."""
 
     name = "reader"
+    separator = ""
     processes = 2
     reads = True
     first = (Call("receive", {}),)

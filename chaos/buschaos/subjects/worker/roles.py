@@ -25,9 +25,9 @@ class Publisher(Role):
 
     def _message(self, dice: random.Random, id_: str, has: frozenset[str]) -> dict[str, Any]:
         message: dict[str, Any] = {"id": id_, "type": dice.choice(("task_assign", "task_done", "state_change"))}
-        to = dice.choice(("reader1", "reader2", None))
+        to = dice.choice(("reader-1", "reader-2", None))
         if to is not None or "broadcast" not in has:
-            message["to"] = to or "reader1"
+            message["to"] = to or "reader-1"
         match dice.randrange(20):
             case 0 if "blob" in has:
                 message["payload"] = {"of": id_, "pad": dice.randint(4096, 9000)}
