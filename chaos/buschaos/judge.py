@@ -16,7 +16,7 @@ from busproof.bus.base import Refused
 from busproof.bus.fleet import Fleet
 from busproof.bus.session import Session
 from busproof.contract import HelloReply
-from busproof.contract.catalogue import catalogue
+from busproof.contract.catalogue import Requirement, catalogue
 from busproof.contract.common import T0_MS
 from busproof.contract.history import Broken, Event, Recorder, merge, read, scan
 from busproof.systems import run_checks
@@ -118,6 +118,11 @@ def of_events(events: Sequence[Event | Broken]) -> Judgement:
 
 
 def is_asked(check: str, hello: HelloReply, system: str) -> bool:
-    """Does a bus that says this of itself have a row that the check decides?"""
-    there = {*hello.nouns, *hello.features, *(["clock"] if hello.clock == "manual" else [])}
-    return any({row.noun, *row.needs} <= there for row in catalogue(system).values() if row.check == f"history.{check}")
+    """Does a bus that says this of itself have a row that the check decides? Or the act, for an act is a check, too."""
+    return any(is_declared(row, hello) for row in catalogue(system).values() if row.check == check)
+
+
+def is_declared(row: Requirement, hello: HelloReply) -> bool:
+    """Does the bus say that it has all that the row needs?"""
+    clock = ["clock"] if hello.clock == "manual" else []
+    return {row.noun, *row.needs} <= {*hello.nouns, *hello.features, *clock}

@@ -8,8 +8,8 @@ from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
-from buschaos import mend
-from buschaos.acts import BY_NAME, acts_of, is_asked
+from buschaos import judge, mend
+from buschaos.acts import BY_NAME, acts_of
 from buschaos.acts.base import Findings, title
 from buschaos.run import Run, Settings
 from buschaos.state import Problem, by_field
@@ -60,7 +60,7 @@ def _decide(row: Requirement, findings: Findings, hello: HelloReply, nouns: Set[
             requirement=row.id, outcome=outcome, check=findings.name, fleet="bus", why=why, events=events or []
         )
 
-    if not is_asked(row, hello):
+    if not judge.is_declared(row, hello):
         return result("not-applicable", "the bus does not declare it")
     against = [(problem, history) for problem, history in findings.problems if is_against(problem, row, nouns)]
     if against:

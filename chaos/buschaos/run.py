@@ -15,8 +15,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from buschaos import reading, workload
-from buschaos.acts import ACTS, BY_NAME, acts_of, is_asked
+from buschaos import judge, reading, workload
+from buschaos.acts import ACTS, BY_NAME, acts_of
 from buschaos.acts.base import Act, Findings, Scene, Shared
 from buschaos.acts.disk_full import SHORT as SHORT
 from buschaos.acts.random_kills import RandomKills
@@ -30,8 +30,9 @@ from buschaos.points import At
 from busproof.bus.base import DoorError
 from busproof.bus.fleet import BusSpecError, Fleet
 from busproof.contract import HelloReply
-from busproof.contract.catalogue import catalogue
 from busproof.words import kit_failed, reason
+
+NOTHING_ASKED = "the bus declares nothing that this act judges"
 
 
 class Settings:
@@ -157,13 +158,6 @@ def _side_by_side(
     return {findings.name: findings for findings in played.values()}, at_once.why
 
 
-def _nothing_asked(act: Act[Any], fleet: Fleet) -> str | None:
-    """Why the act is not played: a bus that keeps all in its memory is asked nothing of kills, for one."""
-    rows = [row for row in catalogue(fleet.system).values() if row.check == act.name]
-    is_any = any(is_asked(row, fleet.hello) for row in rows)
-    return None if is_any else "the bus declares nothing that this act judges"
-
-
 def _played(settings: Settings, name: str, progress: Progress, time: Time, fleet: Fleet | None = None) -> Findings:
     """The findings of one act. They can be sent to another process when it is over."""
     act, shared, own, began = BY_NAME[name], settings.shared, settings.own[name], monotonic()
@@ -174,7 +168,9 @@ def _played(settings: Settings, name: str, progress: Progress, time: Time, fleet
             if act.compares and not reading.can_dump(fleet.hello):
                 findings.notes.append(reading.SHOWN_ONLY)
             scene = Scene(shared, fleet, time, findings)
-            findings.could_not_run = _nothing_asked(act, fleet) or act.why_not(scene, own)
+            # A bus that keeps all in its memory is asked nothing of kills, for one.
+            is_asked = judge.is_asked(name, fleet.hello, shared.system)
+            findings.could_not_run = act.why_not(scene, own) if is_asked else NOTHING_ASKED
             if findings.could_not_run is None:
                 act.play(scene, own)
             if findings.impossible and not any(findings.counts.values()):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from buschaos import cli, judge, points
+from buschaos.acts import acts_of
 from buschaos.acts.kill_points import KillPoints
 from buschaos.acts.power_loss import PowerCuts
 from buschaos.bus import RunFailed
@@ -79,8 +80,22 @@ def test_a_check_is_asked_for_by_what_the_bus_declares() -> None:
     """With a row of its noun it must have something to judge."""
     hello = {"protocol": "1", "name": "x", "version": "1", "language": "y", "systems": ["worker"], "clock": "manual"}
     leases = HelloReply.model_validate({**hello, "nouns": ["log", "lease"], "features": []})
-    assert judge.is_asked("lease", leases, "worker")
-    assert not judge.is_asked("lease", leases.model_copy(update={"nouns": ["log"]}), "worker")
+    assert judge.is_asked("history.lease", leases, "worker")
+    assert not judge.is_asked("history.lease", leases.model_copy(update={"nouns": ["log"]}), "worker")
+
+
+def test_a_bus_that_does_not_outlive_its_processes_is_asked_nothing_of_deaths() -> None:
+    """Its full disks and its calls that stand still are judged all the same."""
+    hello = {"protocol": "1", "name": "x", "version": "1", "language": "y", "systems": ["mailbox"], "clock": "wall"}
+    outlives = HelloReply.model_validate({**hello, "nouns": ["log", "cursor"], "features": ["restarts"]})
+    in_memory = outlives.model_copy(update={"features": []})
+    acts = [act.name for act in acts_of("mailbox") if act.name != "chaos.waits"]
+    assert [name for name in acts if not judge.is_asked(name, outlives, "mailbox")] == []
+    assert [name for name in acts if not judge.is_asked(name, in_memory, "mailbox")] == [
+        "chaos.random_kills",
+        "chaos.kill_points",
+        "chaos.power_loss",
+    ]
 
 
 def test_a_history_without_what_a_check_judges_is_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,7 @@ from buschaos.acts.power_loss import PowerCuts
 from buschaos.acts.random_kills import RandomKills
 from buschaos.acts.waits import Waits
 from buschaos.nemeses import server
-from busproof.contract import HelloReply
-from busproof.contract.catalogue import Requirement, catalogue
+from busproof.contract.catalogue import catalogue
 
 ACTS: tuple[Act[Any], ...] = (
     RandomKills(),
@@ -36,9 +35,3 @@ def acts_of(system: str, specs: Sequence[str] = ()) -> list[Act[Any]]:
     named = {row.check for row in catalogue(system).values()}
     on_a_server = server.is_on_a_server(specs)
     return [act for act in ACTS if act.name in named and (act.plays_servers or not on_a_server)]
-
-
-def is_asked(row: Requirement, hello: HelloReply) -> bool:
-    """Does the bus declare all that the row needs?"""
-    clock = ["clock"] if hello.clock == "manual" else []
-    return {row.noun, *row.needs} <= {*hello.nouns, *hello.features, *clock}

@@ -77,7 +77,11 @@ class RandomKills(Act[Own]):
                 findings.notes.append(reading.BY_WHAT_IS_SHOWN)
             else:
                 findings.undecided.append(reading.WHY_NOT)
-        idle = [check for check in judgement.idle if judge.is_asked(check, scene.fleet.hello, scene.shared.system)]
+        idle = [
+            check
+            for check in judgement.idle
+            if judge.is_asked(f"history.{check}", scene.fleet.hello, scene.shared.system)
+        ]
         unlooked = [f"the check {check} had nothing to judge: the history has no such operation" for check in idle]
         # Where files are sent, nothing is acknowledged, and the last reading decides alone. A sample decides the rest.
         decides = scene.subject.retried and not scene.time.is_sample

@@ -206,8 +206,8 @@ class Agent:
                 answer, rows = self._pages(operation, params)
                 given = _given(operation, answer, "position", "base", now=params["now"])
                 is_of_all = "position" in given and "position" not in operation.message
-                is_gone = self._place.form.promises.get("consumes")
-                if not (is_of_all or is_gone or self._takes(operation, "limit")):
+                is_taken = self._place.form.promises.get("consumes")
+                if not (is_of_all or is_taken or self._takes(operation, "limit")):
                     rows = rows[: params.get("limit")]  # it shows the others again
                 positions = [row.pop("position") for row in rows if "position" in row]
                 given |= {"position": positions[-1]} if positions else {}

@@ -230,7 +230,7 @@ class Stage:
         self._clocks: dict[int, int] = {}
         contract = CONTRACTS[specification.system]
         self._methods = contract.methods
-        self._may_end = "restarts" in self.features or "restarts" not in contract.usual  # may a process of the bus?
+        self._outlives = "restarts" in self.features or "restarts" not in contract.usual
         self._rows = catalogue(specification.system)
         self._has_clock = hello.clock == "manual"
         self._declares_all = self.features | hello.limits.keys() >= specification.model.EVERYTHING
@@ -299,17 +299,20 @@ class Stage:
         else:
             time.sleep(step.params["ms"] / 1000)
 
+    def _may_be_ended(self, at: int) -> None:
+        """Raise Unresolved if a process is there, and the bus keeps in it what it was told."""
+        if at in self._doors and not self._outlives:
+            raise Unresolved
+
     def _do_open(self, step: Step) -> None:
         assert isinstance(step.at, int)
-        if step.at in self._doors and not self._may_end:
-            raise Unresolved
+        self._may_be_ended(step.at)
         self._leave(step.at, kill=True)  # a server asked for the store that it has open would keep its session
         self._enter(step.at, step)
 
     def _do_restart(self, step: Step) -> None:
         assert isinstance(step.at, int)
-        if step.at in self._doors and not self._may_end:
-            raise Unresolved
+        self._may_be_ended(step.at)
         if step.at in self._doors:
             is_kill = bool(step.params.get("kill"))
             if not is_kill and hasattr(self.model, "close"):  # an end that shows
@@ -409,13 +412,15 @@ class Stage:
     def _brought(self, calls: list[Called]) -> list[Called]:
         """What the hand alone brings comes in one transaction: on a busy machine a bus would look between two."""
         is_the_hands = len(calls) > 1 and all(called.at == "hand" for called in calls) and "sqlite" in self.features
-        if not is_the_hands:
-            return self._done(calls)
-        self.hand.hold()
         try:
-            return self._done(calls)
-        finally:
+            if is_the_hands:
+                self.hand.hold()
+        except sqlite3.Error:  # the bus holds the lock while it waits: each call ends as it would alone
+            is_the_hands = False
+        done = self._done(calls)
+        if is_the_hands:
             self.hand.let_go()
+        return done
 
     # -- sending
 
