@@ -136,11 +136,11 @@ def test_the_first_call_that_is_not_answered_is_the_last(tmp_path: Path, monkeyp
 
 @pytest.mark.parametrize("name", ["cli", "mcp", "http"])
 def test_the_probes_find_what_the_mapped_examples_promise(name: str, tmp_path: Path) -> None:
-    """Through the real door, in a minute at most."""
+    """Through the real door. The end of the time is far: a busy machine takes minutes for what takes a moment here."""
     file = EXAMPLES / f"mapped_{name}/bus.toml"
     household = Household()
     began = time.monotonic()
-    answers_of = list(Probes(f"toml:{file}", tmp_path, household, began + 60).run())
+    answers_of = list(Probes(f"toml:{file}", tmp_path, household, began + 600).run())
     assert household.end() == []
     seen = {answer.promise for answer in answers_of if answer.times and answer.kept == answer.times}
     asked = {answer.promise for answer in answers_of if answer.times}

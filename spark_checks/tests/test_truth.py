@@ -24,7 +24,7 @@ from busspark.judge import Run, judge
 
 OTHERS: tuple[type[Bus], ...] = (Topics, Comms, Relay, Timeline)
 # So many that each kind of a system finds its place.
-EVENTS_OF: dict[type[Bus], int] = {Worker: 6_000, **dict.fromkeys(OTHERS, 3_000)}
+EVENTS_OF: dict[type[Bus], int] = {Worker: 9_000, **dict.fromkeys(OTHERS, 3_000)}
 
 
 def shown(bus: Bus) -> set[str]:

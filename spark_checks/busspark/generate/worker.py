@@ -84,7 +84,7 @@ class Worker:
             self._tasks += 1
             task = f"task-{self._tasks // CLAIMS_OF_A_TASK * 4 + rng.randrange(4)}"
             return "try_claim_task", {"agent_id": agent, "task_id": task}
-        if choice > 0.97:
+        if choice > 0.99:
             return "export_to_jsonl", {}
         self._ids += 1
         to = rng.choice((None, NOBODY, *(f"agent-{rng.randrange(AGENTS)}" for _ in range(8))))
