@@ -49,7 +49,7 @@ def judge(name: str, folder: Path) -> int:
         print(f"{name}: could not be installed: {error}")
         return UNKNOWN
     bus = expected.get("adapter", "toml:bus.toml")
-    options = ["--bus", bus, "--seed", "1", "--quiet", "--out", "out"]
+    options = ["--bus", bus, "--seed", "1", "--quiet", "--budget", "40m", "--out", "out"]
     command = [sys.executable, "-m", "busproof", "check", "mailbox", *options]
     subprocess.run(command, cwd=folder, env={**os.environ, "PATH": path}, check=False)
     report = lines.load(folder / "out" / "report.jsonl")

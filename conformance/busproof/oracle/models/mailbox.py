@@ -6,6 +6,7 @@ and is left out. Where a bus may choose, what it shows is followed: which job it
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Generator
 from dataclasses import dataclass, replace
@@ -179,8 +180,8 @@ class MailboxModel(Model):
 
     def is_full(self, reader: str) -> bool:
         """May no more come in?"""
-        unread_max = self.limits.get("unread_max")
-        return unread_max is not None and len(self.waiting(reader)) >= unread_max
+        unread_max = self.limits.get("unread_max", math.inf)
+        return len(self.inboxes[reader]) >= unread_max and len(self.waiting(reader)) >= unread_max
 
     def is_stale(self, base: Any, to: str | None) -> bool:
         """Was this base used? What others sent since it was told is nobody's promise, so such a send is not asked."""

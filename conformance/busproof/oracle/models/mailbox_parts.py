@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -110,7 +111,8 @@ class Inbox(Part):
         wanted = {self._id(place, seen): place for place in range(len(self.value))}
         strange = [at for at, id_ in enumerate(seen) if id_ not in wanted]
         of_others = [at for at in strange if self.others.get(seen[at]) != TOO_MANY]
-        missing = [place for id_, place in wanted.items() if id_ not in seen]
+        is_seen = set(seen)
+        missing = [place for id_, place in wanted.items() if id_ not in is_seen]
         for at in of_others or ([] if missing else strange):
             broken = self.others.get(seen[at]) or self._of_nobody(actual[at], seen)
             return Difference(f"{path}[{at}]", "no such message", as_json(actual[at])[:400], broken)
@@ -118,9 +120,9 @@ class Inbox(Part):
             id_ = bare(self.value[place]["id"])
             without = f"a list without it: {seen!s:.300}"
             return Difference(path, as_json(self.value[place])[:400], without, self.lost.get(id_, rows))
-        for at, id_ in enumerate(seen):
-            if id_ in seen[:at]:
-                return Difference(f"{path}[{at}]", "each message once", f"{id_} twice", ("mailbox.log.01",))
+        if len(is_seen) < len(seen):
+            at, id_ = next((at, id_) for at, id_ in enumerate(seen) if id_ in seen[:at])
+            return Difference(f"{path}[{at}]", "each message once", f"{id_} twice", ("mailbox.log.01",))
         return self._in_order(actual, seen, wanted, path) or self._whole(actual, wanted, path, rows)
 
     def _of_nobody(self, shown: dict[str, Any], seen: list[str]) -> tuple[str, ...]:
@@ -134,6 +136,8 @@ class Inbox(Part):
         return known if known is not None or place >= len(seen) else seen[place]
 
     def _in_order(self, actual: Any, seen: list[str], wanted: dict[Any, int], path: str) -> Difference | None:
+        if all(wanted[before] < wanted[behind] for before, behind in itertools.pairwise(seen)):
+            return None
         for at, id_ in enumerate(seen):
             later = [place for place in (wanted[other] for other in seen[:at]) if place > wanted[id_]]
             broken = {row: place for place in later if (row := self._order(wanted[id_], place))}
@@ -156,10 +160,10 @@ class Inbox(Part):
 
     def held(self, actual: Any, rows: set[str]) -> None:
         """What its messages show."""
+        shown = {row["id"]: row for row in actual}
         for expected in self.value:
-            for row in actual:
-                if row["id"] == bare(expected["id"]):
-                    held(expected, row, rows)
+            if (row := shown.get(bare(expected["id"]))) is not None:
+                held(expected, row, rows)
         if actual:
             rows.update(("mailbox.log.01", "mailbox.cursor.02"))
         rows.update(row for place in range(1, len(actual)) if (row := self._order(place - 1, place)))

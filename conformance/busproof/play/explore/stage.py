@@ -44,6 +44,7 @@ from busproof.play.explore.orders import (
 )
 from busproof.play.explore.pulse import Pulse
 from busproof.play.explore.script import Step, Unresolved, numbered, resolve
+from busproof.play.explore.twin import Twin
 from busproof.words import as_json, is_strict_json, one_line, shortened
 
 SENT_OFF_S = 0.012  # how long calls get to arrive at a lock or in a wait, at the least
@@ -216,6 +217,7 @@ class Stage:
         self.limits = hello.limits
         self.learnt: dict[str, Mismatch] = {}  # dialects by name, and the mismatches without them
         self.states = [self._new_model()]
+        self._twin = Twin()
         self._is_cut = False  # were there more than can be followed?
         self.history: list[tuple[list[Called], Schedules]] = []
         self.changes: set[int] = set()  # places of the history that changed the state, if they are measured
@@ -451,9 +453,9 @@ class Stage:
 
     def _applies(self, called: Called, state: Model) -> bool:
         """Does the bus declare the features of this call, and does it not wait in vain for a call that was left out?"""
-        trial = copy_of(state)
+        twin = self._twin if len(self.states) == 1 else Twin()
         try:
-            answer = trial.call(called.step, called.at, called.method, called.params, called.now_ms)
+            answer = twin.tries(state, called)
         except DoesNotApply:
             return False
         needs = {need for name in answer.rows if (row := self._rows.get(name)) for need in (row.noun, *row.needs)}
@@ -558,6 +560,7 @@ class Stage:
             states = self._under_another_dialect(self._closer(mismatch), since)
         different = distinct(states)
         self.states, self._is_cut = different[:STATES_MAX], self._is_cut or len(different) > STATES_MAX
+        self._twin.follows(self.states, calls)
         if self.is_measured and (now := self.model.fingerprint()) != self._fingerprint:
             self.changes.add(since)
             self._fingerprint = now
