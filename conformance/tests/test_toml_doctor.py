@@ -1,11 +1,13 @@
 """Doctor proves who each session is before anything is judged, and says what to write where a mapping is wrong."""
 
 import json
+import re
 import shlex
 import shutil
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,6 +62,8 @@ def test_doctor_shows_every_mapped_call_with_its_answer(
         ("cli", "sent as", "known as", "[send] id = { match = 'as\\ (\\S+)' }"),
         ("http", '{ id = "id", from', '{ id = "body", from', "send answered the id '1', and receive shows"),
         ("http", 'from = "from", body', 'from = "body", body', "from must lead to what the bus calls the sender (cy)"),
+        ("http", 'from = "from", body', 'from = "whom", body', "sender is promised, and [receive.message] from leads"),
+        ("mcp", "sender = true", "sender = true, broadcast = true", "or say what [send] does where there is no `$to`"),
         ("cli", 'parse = "lines"', 'parse = "text"', 'list = { match = "(?P<id>…) (?P<body>…)" }, or parse = "lines"'),
     ],
 )
@@ -92,7 +96,7 @@ def test_a_remedy_can_stand_in_the_file() -> None:
     letter.sent, letter.sent_answers = {"id": "?"}, ["the letter's id: m-17"]
     letter.read, letter.read_answers = {"messages": []}, [{"in-box": [{"id-of": "m-17", "the text": letter.text}]}]
     with pytest.raises(Unmapped) as fault:
-        letter.check()
+        letter.check(())
     receive, _, send = fault.value.remedy.partition("[receive] ")[2].partition("; [send] ")
     assert tomllib.loads(receive.replace(", message", "\nmessage")) == {
         "list": '"in-box"',
@@ -225,6 +229,7 @@ def test_a_file_is_drafted_from_an_openapi_document(tmp_path: Path) -> None:
                 }
             },
             "/sweep": {"post": {}},
+            "/actors": {"post": {}},
             "/inbox/{agent}": {"get": {"parameters": [{"name": "agent", "in": "path", "required": True}]}},
         },
     }
@@ -232,3 +237,18 @@ def test_a_file_is_drafted_from_an_openapi_document(tmp_path: Path) -> None:
     text = drafted(f"openapi:{tmp_path / 'api.json'}", tmp_path)
     assert '[send]\ncall = "POST /messages"\nargs = { to = "$to", text = "$body" }\n# ! it needs tenant, too' in text
     assert '[receive]\ncall = "GET /inbox/$agent"\nargs = {}' in text
+    assert '[[session]]\ncall = "POST /actors"' in text
+
+
+def test_the_path_of_a_request_says_what_it_does_and_whose_name_it_holds(tmp_path: Path) -> None:
+    requests = ("POST /actors/{name}/outbox", "GET /actors/{name}/inbox", "POST /notes/{id}/read", "POST /actors")
+    paths = dict[str, Any]()
+    for verb, path in map(str.split, requests):
+        parameters = [{"name": name, "in": "path", "required": True} for name in re.findall(r"{(\w+)}", path)]
+        paths[path] = {verb.lower(): {"parameters": parameters}}
+    (tmp_path / "api.json").write_text(json.dumps({"paths": paths}))
+    text = drafted(f"openapi:{tmp_path / 'api.json'}", tmp_path)
+    assert '[[session]]\ncall = "POST /actors"' in text
+    assert '[send]\ncall = "POST /actors/$from/outbox"' in text
+    assert '[receive]\ncall = "GET /actors/$agent/inbox"' in text
+    assert '[ack]\ncall = "POST /notes/$id/read"' in text

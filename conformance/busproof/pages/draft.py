@@ -61,6 +61,13 @@ OF = {  # operation → variables that it has
     "renew": ("ttl_s", "name", "token", "agent"),
     "release": ("name", "token", "agent"),
 }
+OF_A_PATH = {  # operation → what the last word of its request's path looks like, beside that
+    "join": r"^(agents?|actors?|members?|sessions?)$",
+    "send": r"outbox|inbox|^(messages?|mail|notes?|letters?)$",
+    "receive": r"^(messages?|mail|unread|pending)$",
+    "ack": r"^(read|seen|done)$",
+}
+OF_AN_AGENT = r"agents?|actors?|users?|members?|(?:in|out|mail)box(?:es)?"  # stands before the name of one in a path
 ABOUT = {"send": ("body",), "ack": ("ids", "id"), "claim": ("name",)}  # what it cannot do without
 USUAL = ("to", "from", "body", "limit", "id", "ids", "name", "ttl_s")  # are given though they are not required
 
@@ -119,10 +126,16 @@ def lines(program: Program) -> Iterator[str]:
     yield f"name = {_toml(program.name)}"
     yield from program.door
     used = set()
-    for operation, pattern in OPERATIONS.items():
-        able = [each for each in program.offers if re.search(pattern, each.name, re.I) and each.name not in used]
+    for operation in OPERATIONS:
+        able = [each for each in program.offers if each.name not in used and _looks_like(operation, program.kind, each)]
         able = [offer for offer in able if _is_about(operation, offer)] or able
-        able.sort(key=lambda offer: (len(re.findall(r"[_\W]", offer.name)), len(offer.name)))
+        able.sort(
+            key=lambda offer: (
+                operation == "send" and "inbox" in offer.name,
+                len(re.findall(r"[_\W]", offer.name)),
+                len(offer.name),
+            )
+        )
         if not able:
             if operation in ("send", "receive"):
                 yield from ("", f"# ! nothing that is offered looks like {operation}", f"[{operation}]")
@@ -138,6 +151,24 @@ def lines(program: Program) -> Iterator[str]:
         yield f"# Not mapped: {', '.join(left)}"
 
 
+def _looks_like(operation: str, kind: str, offer: Offer) -> bool:
+    """Of a request the path says what it does; its verb says no more than whether it only looks."""
+    if kind != "call":
+        return re.search(OPERATIONS[operation], offer.name, re.I) is not None
+    verb, _, path = offer.name.partition(" ")
+    if (verb == "GET") != (operation == "receive"):
+        return False
+    word = next((segment for segment in reversed(path.split("/")) if segment[:1] not in ("", "{")), "")
+    patterns = (OPERATIONS[operation], OF_A_PATH.get(operation, "$^"))
+    return any(re.search(pattern, word, re.I) for pattern in patterns)
+
+
+def _whose(operation: str, offer: Offer) -> dict[str, str]:
+    """Of a request: the agent that its path names, whatever the argument is called."""
+    role = {"send": "to" if re.search("inbox|mailbox", offer.name) else "from"}.get(operation, "agent")
+    return dict.fromkeys(re.findall(rf"/(?:{OF_AN_AGENT})/{{(\w+)}}", offer.name), role)
+
+
 def _is_about(operation: str, offer: Offer) -> bool:
     """Has it an argument for what the operation cannot do without? A server has more requests that post."""
     about = ABOUT.get(operation, ())
@@ -146,8 +177,10 @@ def _is_about(operation: str, offer: Offer) -> bool:
 
 def _operation(program: Program, operation: str, able: list[Offer]) -> Iterator[str]:
     offer, known, left = able[0], dict[str, str](), list[str]()
+    whose = _whose(operation, offer)
     for argument, is_needed in offer.arguments.items():
-        variable = next((name for name in OF[operation] if re.search(ARGUMENTS[name], argument, re.I)), None)
+        by_name = (name for name in OF[operation] if re.search(ARGUMENTS[name], argument, re.I))
+        variable = whose.get(argument) or next(by_name, None)
         if variable and variable not in known.values() and (is_needed or variable in USUAL):
             known[argument] = variable
         elif is_needed:

@@ -26,7 +26,7 @@ from busproof.pages.report import badge, html, junit, lines
 from busproof.pages.report.causes import settled
 from busproof.play.suite import rows_of
 from busproof.run import known
-from busproof.run.result import BUDGET_SPENT, NOT_REACHED, RowResult
+from busproof.run.result import BUDGET_SPENT, NO_END, NOT_REACHED, RowResult
 from busproof.run.rows import cited, decided_by, item_names
 from busproof.run.runner import run_item
 from busproof.run.search import EXPLORE_PARTS
@@ -253,7 +253,7 @@ class Run:
                     corpus.add(of_part[0])
                 results += of_part
                 continue
-            why = BUDGET_SPENT if self.ends_at and time.time() > self.ends_at else f"{item} did not come to an end"
+            why = BUDGET_SPENT if self.ends_at and time.time() > self.ends_at else f"{item} {NO_END}"
             results += self._asked_for(item, self._undecided(label, item, why))
         return _joined(results), corpus
 

@@ -11,7 +11,7 @@ import contextlib
 import json
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from busproof.run.fault import Fault
 AGENTS = ("ann", "bob", "cy")
 SHOWN_CHARS = 300
 ALL = 10_000  # messages, as many as checks ask for; a bus that gives fewer says so by page_max
+TOLD_BY = {"sender": ("from", "from_agent"), "number": ("n", "n")}  # promise → its name in the file, and in a reply
 PLAIN = r"(\S+)"  # a pattern of an id in a sentence
 ANSWER_S = 120.0  # the steps of a call have time-outs of their own, and these name the command
 
@@ -140,7 +141,7 @@ def _letters(crew: Crew) -> Iterator[str]:
             }
         )
     for letter in letters.values():
-        letter.check()
+        letter.check(crew.hello.features)
     yield "each agent is shown its own letter, and no other: the sessions are three agents"
 
 
@@ -164,8 +165,8 @@ class Letter:
             and self.text in [row.get("body") for row in other.read["messages"]]
         ]
 
-    def check(self) -> None:
-        """Is it where the file says? Raises Fault."""
+    def check(self, promises: Container[str]) -> None:
+        """Is it where the file says, with all that is promised of it? Raises Fault."""
         for name, reply in (("send", self.sent), ("receive", self.read)):
             if isinstance(reply, DoorError):
                 kind = Unmapped if NOT_MAPPED in str(reply) else Fault
@@ -180,6 +181,10 @@ class Letter:
             kind = Fault if "id" in message else Unmapped
             why = f"send answered the id {self.sent['id']!r}, and receive shows {message.get('id')!r}"
             raise kind(why, self._advice())
+        for promise, (name, member) in TOLD_BY.items():
+            if promise in promises and message.get(member) is None:
+                why = f"{promise} is promised, and [receive.message] {name} leads nowhere"
+                raise Unmapped(why, f"strike the promise, or say where it stands; {self._advice()}")
         if message.get("from_agent", self.sender) != self.sender:
             raise Fault(
                 f"the letter of {self.sender} is shown as one of {message['from_agent']!r}",
@@ -255,6 +260,17 @@ def _others(crew: Crew) -> Iterator[str]:
         yield "an acked letter is not shown again"
     if "unacked" in features:
         yield from crew.shown("bob", "unacked")
+    if "broadcast" in features:
+        text, remedy = "doctor's letter to all", "strike the promise, or say what [send] does where there is no `$to`"
+        sent = crew.ask("ann", "send", body=text)
+        yield from (f"ann send: {_short(call)}" for call in crew.calls)
+        if isinstance(sent, DoorError):
+            raise Fault(f"broadcast is promised, and a send to all failed: {sent}", f"{remedy}: names.everyone")
+        for reader in ("bob", "cy"):
+            yield from crew.shown(reader, "receive", limit=ALL)
+            if not _holds(crew.answers, text):
+                raise Fault(f"a send to all is not shown to {reader}", f"{remedy}: names.everyone")
+        yield "a send to all is shown to each of the others"
     if "lease" in nouns:
         yield from crew.shown("ann", "claim", name="visit", ttl_ms=60_000)
         reply = crew.ask("bob", "claim", name="visit", ttl_ms=60_000)

@@ -25,6 +25,7 @@ Outcome = Literal["pass", "fail", "warn", "not-applicable", "could-not-run", "in
 WORST_FIRST: tuple[Outcome, ...] = ("fail", "could-not-run", "inconclusive", "warn", "pass", "not-applicable")
 A_CLOCK = "a clock that the kit can set (hello: clock manual; or --clock faketime, docs/valid.md)"
 NOT_REACHED = "no script of the corpus reached it"
+NO_END = "did not come to an end"  # an item, whose process ended or was ended before it
 BUDGET_SPENT = "the time of --budget was over before it was decided"
 
 

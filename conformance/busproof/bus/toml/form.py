@@ -291,7 +291,7 @@ def declared(form: Form) -> dict[str, Any]:
     own = {method.feature for method in methods if method.feature}
     features = [name for name in CONTRACT.features if form.promises.get(name, name in own)]
     limits = {name: form.promises[name] for name in CONTRACT.limits if name in form.promises}
-    version = re.search(r"\s+v?(\d[\w.+-]*)$", form.name)
+    version = re.search(r"\s+v?(\d[\w.+-]*)(?=$|\s+\()", form.name)  # a remark may stand behind, in parentheses
     # Where reading takes, what is beyond a limit that the bus was never told cannot be left for later.
     takes_all = "consumes" in features and not any(
         "limit" in template.names(text)
@@ -304,7 +304,7 @@ def declared(form: Form) -> dict[str, Any]:
     lacks = [*(["limit"] if takes_all else []), *(["restarts"] if is_in_memory else [])]
     return {
         "protocol": "1",
-        "name": form.name[: version.start()] if version else form.name,
+        "name": form.name[: version.start()] + form.name[version.end() :] if version else form.name,
         "version": version[1] if version else "?",
         "language": "toml",
         "systems": [CONTRACT.system],

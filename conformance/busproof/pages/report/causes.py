@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from busproof.bus.base import HOW_LONG
+from busproof.run.result import BUDGET_SPENT, NO_END
 
 OFTEN = 3  # times as many scripts
 _SCRIPT = re.compile(r"^script (\S+) of the corpus; ", re.MULTILINE)  # one that shows a difference by itself
@@ -53,7 +54,11 @@ def first_step(row: dict[str, Any]) -> str:
     is_look = called is not None and not _LOOKS.isdisjoint(called.group(1, 2))
     first = lines[0] if lines else ""
     blocks = _BLOCKED.match(first)
-    if row["outcome"] == "could-not-run":
+    if row["outcome"] == "could-not-run" and first == BUDGET_SPENT:
+        step = f"give the run more time, `--budget 1h`, or play this alone: {first}"
+    elif row["outcome"] == "could-not-run" and first.endswith(NO_END):
+        step = f"play it alone, and see what the bus writes to its stderr: {first}"
+    elif row["outcome"] == "could-not-run":
         step = f"see what it lacks: {first}"
     elif HOW_LONG in row["why"]:
         step = "see on the bus's stderr why no answer came; a slow bus is given more time by BUSPROOF_PATIENCE=10"
