@@ -35,7 +35,7 @@ def test_everything_else_is_answered_while_a_sync_waits(tmp_path: Path) -> None:
 
             async def wait(topic_id: str) -> None:
                 await bob.call("topic_join", topic_id=topic_id, agent_name="bob")
-                reply = await bob.call("sync", topic_id=topic_id, wait_seconds=60)
+                reply = await bob.call("sync", topic_id=topic_id, wait_seconds=3600)
                 received.append(reply["received"][0]["content_markdown"])
 
             async with anyio.create_task_group() as tasks:
@@ -51,9 +51,7 @@ def test_everything_else_is_answered_while_a_sync_waits(tmp_path: Path) -> None:
                     await alice.call("sync", topic_id=topic_id, outbox=outbox, wait_seconds=0)
             assert sorted(received) == sorted(topics)
 
-    began = time.monotonic()
     anyio.run(session)
-    assert time.monotonic() - began < 50
 
 
 GIVES_BACK_SLOWLY = """
@@ -165,10 +163,9 @@ def test_lines_of_a_pipe_are_answered_in_their_order_before_the_server_ends(tmp_
     lines = [
         _call(1, {"topic_id": topic_id, "agent_name": "ann"}, "topic_join"),
         _call(2, {"topic_id": topic_id, "outbox": [{"content_markdown": "hello"}], "include_self": True}),
-        _call(3, {"topic_id": topic_id, "wait_seconds": 60}),
+        _call(3, {"topic_id": topic_id, "wait_seconds": 3600}),
         _call(4, {"topic_id": topic_id}, "topic_presence"),
     ]
-    began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "refbus.topics.mcp.server"],
         input=b"\n".join(lines) + b"\n",
@@ -181,7 +178,6 @@ def test_lines_of_a_pipe_are_answered_in_their_order_before_the_server_ends(tmp_
     assert (done.returncode, done.stderr, sorted(answers)) == (0, b"", [1, 2, 3, 4])
     assert [message["content_markdown"] for message in answers[2]["received"]] == ["hello"]
     assert answers[3]["status"] == "timeout" and answers[4]["peers"][0]["agent_name"] == "ann"
-    assert time.monotonic() - began < 50
 
 
 def test_a_caller_that_reads_no_more_gets_nothing_and_loses_nothing(tmp_path: Path) -> None:
