@@ -140,7 +140,7 @@ def _other_ways(first: list[dict[str, Any]], more: list[list[dict[str, Any]]]) -
         return []
     with_it = {name.partition(" ")[0] for cause in more for name in others(cause)}
     rows = sorted(with_it - {name.partition(" ")[0] for name in others(first)})
-    ways = f"it breaks in {len(more)} more {'way' if len(more) == 1 else 'ways'}, shown in the report"
+    ways = f"it breaks in {len(more)} more {'way' if len(more) == 1 else 'ways'}, shown in report.html"
     return [*(_ids(f"{ways}, and with it:", rows) or [f"     {ways}"]), ""]
 
 

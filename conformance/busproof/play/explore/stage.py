@@ -107,6 +107,28 @@ def _form(text: str) -> str:
     return _VALUES.sub("*", text)
 
 
+# Names of classes of the models, as they stand in an answer that no bus has given yet.
+_CHOSEN = re.compile(r"<(\w+) of the bus's choice>")
+_A_CHOSEN = {
+    "above": "a higher number than those before",
+    "freshid": "a random UUID",
+    "anyuuid": "a UUID",
+    "due": "a time",
+    "ownid": "an id that no other has",
+    "unspent": "a base on which nothing was sent",
+    "token": "a secret token",
+    "digest": "a hash",
+    "ticket": "a new receipt",
+    "copyname": "a name after those before",
+    "moment": "a time",
+}
+
+
+def _for_a_reader(text: str) -> str:
+    """A value that the bus may choose, in words."""
+    return _CHOSEN.sub(lambda match: f"<{_A_CHOSEN.get(match[1], f'a {match[1]} of its choice')}>", text)
+
+
 Form = tuple[str, tuple[str, ...]]  # of a mismatch: its cause and its rows
 
 
@@ -162,12 +184,12 @@ class Mismatch(Exception):
     def told(self) -> str:
         """The end of a call without an answer; where they differ; then both answers, for a reader."""
         lost = [c.seen.message for c in self.called if isinstance(c.seen, Refusal) and c.seen.code == LOST]
-        lines = [*map(one_line, lost), one_line(self.difference)]
+        lines = [*map(one_line, lost), _for_a_reader(one_line(self.difference))]
         for c, expected in itertools.zip_longest(self.called, self.expected, fillvalue=""):
             assert isinstance(c, Called)
             lines += [
                 f"process {c.at}: {c.method} {one_line(as_json(shortened(c.params))):.2000} at {c.now_ms} ms",
-                f"  model: {one_line(expected)}",
+                f"  model: {_for_a_reader(one_line(expected))}",
                 f"  bus:   {one_line(as_json(shortened(c.seen))):.900}",
             ]
         return "\n".join(lines)
