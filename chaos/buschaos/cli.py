@@ -167,11 +167,12 @@ def _words(args: argparse.Namespace, subject: Subject) -> dict[str, Any]:
 
 def _named(names: Sequence[str], system: str) -> tuple[Operation, ...]:
     of = SUBJECTS[system].repertoire
-    known = {operation.name: operation for operation in (*of.operations, *(reader for reader, _ in of.waits))}
+    every = [*of.operations, *(reader for reader, _ in of.waits)]
+    known = dict.fromkeys(operation.name for operation in every)
     if unknown := [name for name in names if name not in known]:
         say(f"there is no operation {unknown[0]!r}: {', '.join(known)}", sys.stderr)
         raise SystemExit(EXIT_CODES["unknown"])
-    return tuple(known[name] for name in names)
+    return tuple(operation for operation in every if operation.name in names)  # a bus has one of those of one name
 
 
 def _tell(result: Run, judged: Report, settings: Settings) -> None:

@@ -131,7 +131,7 @@ def in_part(settings: Settings) -> str:
     parts += [f"not played: {', '.join(left_out)}"] if left_out else []
     parts += [part for name in own if (part := BY_NAME[name].in_part(own[name]))]
     if shared.operations is not None:
-        parts.append("only " + "; ".join(operation.name for operation in shared.operations))
+        parts.append("only " + "; ".join(dict.fromkeys(operation.name for operation in shared.operations)))
     return f" (in part; {'; '.join(parts)})" if parts else ""
 
 
@@ -152,7 +152,8 @@ def replay(settings: Settings, flags: str, act: str) -> str:
 
 
 def _only(settings: Settings) -> str:
-    return "".join(f" --only {shlex.quote(operation.name)}" for operation in settings.shared.operations or ())
+    names = dict.fromkeys(operation.name for operation in settings.shared.operations or ())
+    return "".join(f" --only {shlex.quote(name)}" for name in names)
 
 
 def unhurried(settings: Settings) -> str:

@@ -167,6 +167,8 @@ def _fill(scene: Scene, own: Own) -> None:
     if scene.time.is_sample:
         usual, more = _amounts(replace(own, levels=None, wants=None), is_slow=scene.subject.is_slow_to_start)
         findings.spared["levels"] = 2 * (len(usual) - len(levels)) + _count(more) - _count(wants)
+    if levels and answers.keys() == {"ok"} and 0 in levels and scene.subject.names_full_disk:
+        findings.undecided.append("no full disk: no call needed more room than there was, at any level")
     if levels:
         counted = ", ".join(f"{code} {n}" for code, n in sorted(answers.items()))
         findings.notes.append(f"answers on a full disk: {counted}")

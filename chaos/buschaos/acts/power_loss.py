@@ -153,8 +153,9 @@ class PowerCuts(Act[Own]):
 
     def again(self, shared: Shared, own: Own) -> str:
         options = "".join(flag("option", f"{name}={value}") for name, value in own.options.items())
-        amounts = f"--power {own.power}{flag('deaths', own.deaths)}"
-        return f"{amounts} --seed {shared.seed}{flag('durability', own.durability)}{options}"
+        is_of_a_place = own.power is True  # `--at` asks for it, and says how much
+        amounts = "" if is_of_a_place else f"--power {own.power}{flag('deaths', own.deaths)} "
+        return f"{amounts}--seed {shared.seed}{flag('durability', own.durability)}{options}"
 
 
 def _option(text: str) -> tuple[str, str]:

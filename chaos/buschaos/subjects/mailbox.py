@@ -140,6 +140,15 @@ OPERATIONS = (
     Operation("send", "log", "send", lambda _: _letter("new", key="new"), ("key",)),
     Operation("send a large one", "log", "send", lambda _: _letter("y" * LARGE, key="large"), ("key",), chars=LARGE),
     Operation("send without a key", "log", "send", lambda _: _letter("new"), lacks=("key",), is_once=True),
+    Operation(  # a short one may find room in the last page of a log
+        "send a large one without a key",
+        "log",
+        "send",
+        lambda _: _letter("y" * LARGE),
+        lacks=("key",),
+        is_once=True,
+        chars=LARGE,
+    ),
     Operation(
         "send to all", "log", "send", lambda _: {"agent_id": "alice", "body": "to all"}, ("broadcast",), is_once=True
     ),

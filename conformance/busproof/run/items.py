@@ -108,6 +108,7 @@ class Run:
         items = [("bus", name) for name in names] + [("mixed", name) for name in mixed]
         waits = [item for item in items if self.waits_long(item[1])]
         works = [item for item in items if item[1].partition(":")[0] in (*UNMIXED, HISTORY)]
+        works.sort(key=lambda item: item[1] != HISTORY)  # a loss shows there first, whatever the time is enough for
         short = [item for item in items if item not in waits and item not in works]
         return list(_in_turn(_in_turn(works, waits), short))
 

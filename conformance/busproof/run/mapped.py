@@ -271,6 +271,9 @@ def _others(crew: Crew) -> Iterator[str]:
             if not _holds(crew.answers, text):
                 raise Fault(f"a send to all is not shown to {reader}", f"{remedy}: names.everyone")
         yield "a send to all is shown to each of the others"
+        yield from crew.shown("ann", "receive", limit=ALL)
+        if _holds(crew.answers, text) and "self_delivery" not in features:
+            raise Fault("a send to all is shown to its sender, too", "promise self_delivery, if the bus means that")
     if "lease" in nouns:
         yield from crew.shown("ann", "claim", name="visit", ttl_ms=60_000)
         reply = crew.ask("bob", "claim", name="visit", ttl_ms=60_000)
