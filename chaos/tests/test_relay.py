@@ -17,6 +17,7 @@ from buschaos.crashpoints import CrashPoints, in_the_middle
 from buschaos.holds import Holds
 from buschaos.points import Place, Point, parse
 from buschaos.state import Evidence
+from buschaos.subjects.relay.agents import Writer, join
 from buschaos.subjects.relay.operations import OPERATIONS
 from buschaos.subjects.relay.state import problems
 from busproof.bus.fleet import Fleet, reference
@@ -29,6 +30,16 @@ def test_the_orchestrator_survives_kills_while_agents_write(tmp_path: Path) -> N
     played = play(tmp_path, kills=6)
     assert problems_of(played) == []
     assert played.acts[0].counts["kills"] == 6
+
+
+def test_agents_that_write_while_the_orchestrator_works_write_all_their_files(tmp_path: Path) -> None:
+    """The half that a thread of their own writes, too: nobody hears of an error in it."""
+    writer = Writer()
+    join(tmp_path / "store")
+    writer.write(tmp_path / "store", [("ann", number, "bob", "text") for number in range(5)])
+    writer.wait()
+    assert len(list((tmp_path / "store").glob("agents/ann/outbox/*.msg"))) == 5
+    assert len((tmp_path / "sent.jsonl").read_text().splitlines()) == 5
 
 
 def test_a_second_run_in_the_same_folder_knows_nothing_of_the_first(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conformance.tests.program import busproof
@@ -48,6 +49,7 @@ def test_the_adapter_and_its_bus_are_valid_for_the_core(program: str, path: str,
         ("worker", sys.executable, "minimal_python/adapter.py"),
         ("worker", "node", "minimal_node/adapter.mjs"),
         ("mailbox", "node", "minimal_node_mailbox/adapter.mjs"),
+        ("relay", "node", "node_relay/adapter.mjs"),
     ],
 )
 def test_the_adapter_and_its_bus_stand_a_sample_of_chaos(
@@ -57,6 +59,42 @@ def test_the_adapter_and_its_bus_stand_a_sample_of_chaos(
     bus = f"exec:{program} {EXAMPLES / path}"
     done = busproof("chaos", system, "--bus", bus, "--quick", "--seed", str(seed), "--out", str(tmp_path))
     assert done.returncode == 0, done.stdout
+
+
+ORCHESTRATORS = {
+    "node": f"exec:node {EXAMPLES / 'node_relay/adapter.mjs'}",
+    "perl": f"files:perl {EXAMPLES / 'perl_relay/orchestrator.pl'}",
+}
+
+
+def _judged(language: str, out: Path, *more: str) -> tuple[int, dict[str, Any], str]:
+    assert shutil.which(language), f"{language} is needed for this test (Debian: apt-get install nodejs perl)"
+    bus = ORCHESTRATORS[language]
+    done = busproof("check", "relay", "--bus", bus, "--out", str(out), "--mixed-with", "none", *more)
+    return done.returncode, lines.load(out / "report.jsonl").footer, done.stdout
+
+
+@pytest.mark.parametrize("language", ORCHESTRATORS)
+def test_an_orchestrator_with_a_ledger_of_its_own_form_is_asked_for_no_other(language: str, tmp_path: Path) -> None:
+    """One tells it by a dump; of one behind the door `files:` nobody asks for any, and its folders are judged."""
+    only = [word for item in ("log.tree", "lease.lock", "limit.permissions") for word in ("--only", item)]
+    code, footer, shown = _judged(language, tmp_path, *only, "-j", "1")
+    assert code == 0, shown
+    assert footer["counts"].keys() == {"pass"}, shown
+
+
+@pytest.mark.nightly
+def test_an_orchestrator_in_node_with_no_more_than_a_scan_and_a_dump_is_valid(tmp_path: Path) -> None:
+    """It starts no processes, so no row that a spawn or a release shows is asked of it."""
+    code, footer, shown = _judged("node", tmp_path)
+    assert code == 0, (footer["failed"], shown)
+
+
+@pytest.mark.nightly
+def test_an_orchestrator_in_perl_is_blamed_for_nothing_that_its_folders_show(tmp_path: Path) -> None:
+    """Without a clock that can be set, and without a ledger that anybody can read, the rest could not run."""
+    _, footer, shown = _judged("perl", tmp_path)
+    assert footer["failed"] == [] and footer["counts"]["pass"] >= 17, shown
 
 
 @pytest.mark.nightly

@@ -107,6 +107,7 @@ def test_an_orchestrator_that_runs_by_itself_is_judged_by_its_folder(item: str) 
     fleet = Fleet([f"files:{sys.executable} -m refbus.cli relay run"], system="relay")
     try:
         results = run_item(fleet, item)
+        assert fleet.hello.features == ["sqlite"]  # as its ledger says
     finally:
         fleet.close()
     outcomes = {result.outcome for result in results}

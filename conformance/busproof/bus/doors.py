@@ -100,7 +100,7 @@ SCHEMES = {
     ),
     "files": Scheme(
         "CMD…",
-        "an orchestrator of relay that runs by itself on the folder AGENT_RELAY_DIR, with its ledger in ledger.db"
+        "an orchestrator of relay that runs by itself on the folder AGENT_RELAY_DIR, with or without a ledger.db"
         " (files:DIR: doctor reads a folder)",
         _files,
         is_process=True,

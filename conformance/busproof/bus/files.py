@@ -2,8 +2,10 @@
 
 The command is started with the folder in AGENT_RELAY_DIR and, as `~/.agent-relay`, below HOME. A `scan` waits until
 the orchestrator has dealt with the files in the outboxes, and tells from the ledger what it did: `ledger.db`, with the
-tables `messages` and `agents` of the contract. The door does not ask for anything else that an orchestrator may tell of
-itself.
+tables `messages` and `agents` of the contract. `hello` starts the command once on an empty folder: an orchestrator that
+makes no such file there keeps a ledger of its own, of which nothing is asked, and is judged by its folders alone. A
+`scan` then ends when no file comes or goes any more, and counts what came into the archive. The door does not ask for
+anything else that an orchestrator may tell of itself.
 """
 
 from __future__ import annotations
@@ -21,11 +23,14 @@ from typing import Any
 from busproof.bus.asleep import come_to_rest
 from busproof.bus.base import Lost, Refused, Spawn, patient
 from busproof.bus.child import Child
+from busproof.bus.scratch import scratch
 from busproof.contract.relay import CONTRACT
 
 LOOK_S, START_S, QUIET_S, END_S = 0.02, 15.0, 1.0, 10.0  # QUIET_S: settled files are found within half a second
 RESTS = 6  # times that it comes to rest: it has started and waits for work, or it has ended
-LEDGER = "files: reads that SQLite file; an orchestrator with another ledger needs an adapter (busproof init relay)"
+TREE: tuple[str, ...] = ("agents", "attachments", "archive", "tmp", ".lock")
+FILES = ("agents/*/inbox/*", "agents/*/outbox/*.msg", "archive/*/*/*")  # that an orchestrator brings or takes
+_TELLS: dict[tuple[str, ...], bool] = {}  # command → does it make the tables of the contract? Tried once a process
 COUNTED = {"completed": ("completed", "archived"), "failed": ("failed",)}
 HELLO = {
     "protocol": "1",
@@ -34,7 +39,6 @@ HELLO = {
     "language": "?",
     "systems": ["relay"],
     "nouns": ["log", "cursor", "lease", "route", "blob", "retry", "limit", "export", "presence"],
-    "features": ["sqlite"],
     "clock": "wall",
 }
 
@@ -47,7 +51,7 @@ class FilesDoor:
     def __init__(self, argv: Sequence[str], spawn: Spawn = Child) -> None:
         self._argv, self._spawn = list(argv), spawn
         self._child: Child | None = None
-        self._told: dict[int, str] = {}
+        self._told: dict[Any, str] = {}
         self.store: Path | None = None
 
     @property
@@ -91,7 +95,17 @@ class FilesDoor:
     def _hello(self, protocol: list[str], system: str, timeout_s: float) -> dict[str, Any]:
         if system != CONTRACT.system:
             raise Refused("INVALID_ARGUMENT", f"files: is a door to {CONTRACT.system}", definite=True)
-        return HELLO
+        command = tuple(self._argv)
+        if command not in _TELLS:
+            with scratch() as folder:
+                (store := folder / "store").mkdir(mode=0o700)
+                try:
+                    self._open(str(store), {}, timeout_s)
+                    _TELLS[command] = "messages" in self._tables()
+                finally:
+                    self.kill()
+                    self.store = None
+        return HELLO | {"features": ["sqlite"] if _TELLS[command] else []}
 
     def _open(self, store: str, options: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         self.close()
@@ -103,21 +117,19 @@ class FilesDoor:
         home.mkdir(exist_ok=True)
         if not (home / ".agent-relay").is_symlink():
             (home / ".agent-relay").symlink_to(self.store)
-        ledger = self.store / CONTRACT.store
-        was_there = ledger.exists()
+        was_there = (self.store / TREE[-1]).exists()
         self._child = self._spawn(self._argv, env={"AGENT_RELAY_DIR": store, "HOME": str(home)})
-        is_open = self._until(lambda: ledger.exists() and "messages" in self._tables(), START_S)
-        if was_there:  # it says nothing of this process, which may be about to find the folder locked
+        is_open = self._until(self._is_made, START_S)
+        # What was there says nothing of this process, which may be about to find the folder locked, nor does a tree
+        # without a ledger, which may come last.
+        if is_open and (was_there or "messages" not in self._tables()):
             deadline = time.monotonic() + patient(START_S)
             for _ in range(RESTS):  # each with the processes of that moment: a wrapper's child may come late
                 come_to_rest(self.processes(), deadline)
         if not is_open or not self._is_alive():
             errors = self.stderr[-300:]
             self.kill()
-            why = (
-                errors
-                or f"no {CONTRACT.store} with a table `messages` came into AGENT_RELAY_DIR in {START_S:g} s; {LEDGER}"
-            )
+            why = errors or f"AGENT_RELAY_DIR did not hold {', '.join(TREE)} in {START_S:g} s"
             raise Refused("LOCKED" if "lock" in errors.lower() else "NOT_OPEN", why, definite=True)
         return {}
 
@@ -131,6 +143,7 @@ class FilesDoor:
 
     def _scan(self, timeout_s: float) -> dict[str, Any]:
         """Wait until nothing moves any more, and nothing waits to be found."""
+        tells = "messages" in self._tables()
         before, quiet_since = self._states(), time.monotonic()
         last, deadline = before, time.monotonic() + timeout_s
         while time.monotonic() < deadline:
@@ -144,16 +157,30 @@ class FilesDoor:
             time.sleep(LOOK_S)
         changed = {id_: status for id_, status in last.items() if self._told.get(id_) != status}
         new = len(last.keys() - self._told.keys())
+        if not tells:  # whether it failed, no folder says
+            new = sum(path.startswith("archive/") for path in last.keys() - self._told.keys())
+            changed = dict.fromkeys(range(new), "completed")
         self._told = last
         counts = {name: sum(status in of for status in changed.values()) for name, of in COUNTED.items()}
         return {"discovered": new, **counts, "retried": 0, "refused": 0}
 
     def _status(self, timeout_s: float) -> dict[str, Any]:
+        """As the ledger says; without tables, which files wait and which were kept, and who has an inbox."""
+        if "messages" not in self._tables():
+            places = [path.partition("/")[0] for path in self._states() if "/inbox/" not in path]
+            assert self.store is not None
+            names = sorted(path.parent.name for path in self.store.glob("agents/*/inbox"))
+            counts = {"pending": places.count("agents"), "archived": places.count("archive")}
+            return {
+                **dict.fromkeys(("processing", "completed", "failed"), 0),
+                **counts,
+                "agents": [{"name": name, "status": "active"} for name in names],
+            }
         with closing(self._ledger()) as db:
             count = dict(db.execute("SELECT status, count(*) FROM messages GROUP BY status").fetchall())
             agents = db.execute("SELECT name, status FROM agents ORDER BY name").fetchall()
-        names = ("pending", "processing", "completed", "failed", "archived")
-        counts = {name: count.get(name, 0) for name in names}
+        states = ("pending", "processing", "completed", "failed", "archived")
+        counts = {state: count.get(state, 0) for state in states}
         return {**counts, "agents": [{"name": name, "status": status} for name, status in agents]}
 
     # -- looking
@@ -169,7 +196,15 @@ class FilesDoor:
         except sqlite3.Error:
             return set()
 
-    def _states(self) -> dict[int, str]:
+    def _is_made(self) -> bool:
+        assert self.store is not None
+        return all(os.path.lexists(self.store / name) for name in TREE)
+
+    def _states(self) -> dict[Any, str]:
+        """What the ledger says of each message; without tables, which files there are."""
+        if "messages" not in self._tables():
+            assert self.store is not None
+            return {str(path.relative_to(self.store)): "" for form in FILES for path in self.store.glob(form)}
         with closing(self._ledger()) as db:
             return dict(db.execute("SELECT id, status FROM messages WHERE direction = 'outbox'").fetchall())
 

@@ -193,7 +193,7 @@ class Writer:
         made = [message(*file) for file in files]
         half = (len(made) + 1) // 2
         put(store, made[:half], is_noted=True)
-        self._thread = threading.Thread(target=put, args=(store, made[half:]), kwargs={"told": True})
+        self._thread = threading.Thread(target=put, args=(store, made[half:]), kwargs={"is_noted": True})
         self._thread.start()
 
     def wait(self) -> None:

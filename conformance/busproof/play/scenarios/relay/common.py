@@ -69,6 +69,11 @@ def agent_of(ctx: Ctx, name: str) -> Row:
     return next((row for row in rows(ctx, "agents") if row["name"] == name), {})
 
 
+def tells(ctx: Ctx) -> bool:
+    """Can anybody look into the ledger?"""
+    return ctx.has("sqlite") or ctx.has("dump")
+
+
 def rows(ctx: Ctx, table: str) -> list[Row]:
     """Rows of the ledger: from its tables or, on a bus that has no such tables, as the bus tells them."""
     if not ctx.has("sqlite"):
