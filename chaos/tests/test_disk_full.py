@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from chaos.tests import acts
 
 from buschaos import diskfull
 from buschaos.nemeses import disk
@@ -34,6 +37,15 @@ def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
     answers = sum((level.answers for level in levels), Counter[str]())
     assert set(answers) == {"ok", "DISK_FULL"}
     assert levels[0].answers["ok"] == 1  # a poll needs no room
+
+
+def test_a_log_with_room_in_its_last_page_is_full_of_a_large_message(tmp_path: Path) -> None:
+    """A stranger's bus passed: short messages needed no page, so it was never asked what it says of a full disk."""
+    bus = f"exec:{sys.executable} {Path(__file__).parent / 'strangers' / 'letters_log.py'}"
+    few: dict[str, Any] = {"levels": (0,), "wants": (), "errors": (), "reads": False, "shorts": False}
+    played = acts.play("mailbox", bus, tmp_path / "out", disk_full=True, **few)
+    assert acts.outcomes("mailbox", played)["mailbox.log.23"] == "fail"
+    assert "is refused with definite IO_ERROR" in acts.problems_of(played)[0]
 
 
 def test_the_reference_works_again_when_descriptors_and_memory_come_back(tmp_path: Path) -> None:

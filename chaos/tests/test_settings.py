@@ -24,6 +24,8 @@ LINES = [
     "worker --holds --drawn 3 --twice 4 --crossed 9",
     "worker --drawn 7",
     "worker --power 41 --deaths 3 --durability power-loss --option synchronous=FULL --option a=b",
+    "worker --at 7:cut:weak:4096:0:none:0 --durability power-loss",
+    "mailbox --only ack --power 1 --deaths 1",
     "worker --disk-full --disk /mnt --errors EINTR,short --sticky",
     "worker --damage 4",
     "topics --gone --waits",
@@ -46,6 +48,13 @@ def test_the_replay_line_of_an_act_asks_for_the_same(line: str) -> None:
         assert again.shared.at == asked.shared.at
         if "--seed" in report.again(asked, name):
             assert again.shared.seed == 7
+
+
+def test_of_two_operations_with_one_name_a_bus_has_its_own() -> None:
+    """Some buses take one id in an ack, and others many: a replay of either is asked for by the same name."""
+    operations = _settings("mailbox --only ack").shared.operations
+    assert operations is not None
+    assert [operation.needs for operation in operations] == [("ack", "ack_many"), ("ack",)]
 
 
 @pytest.mark.parametrize("system", sorted(SUBJECTS))
