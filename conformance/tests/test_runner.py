@@ -20,6 +20,7 @@ from busproof.play.scenarios.common import raced
 from busproof.play.suite import SCENARIOS, Ctx, Scenario, stage
 from busproof.run import scenario
 from busproof.run.history import _refused_end
+from busproof.run.items import Run
 from busproof.run.result import RowResult
 from busproof.run.runner import run_item
 from busproof.systems import SYSTEMS, play
@@ -306,3 +307,9 @@ serve({"worker": Refuses})
 def test_a_dump_that_is_refused_is_quoted_where_a_row_needs_it(tmp_path: Path) -> None:
     reasons = [result.why for result in history_of(REFUSES_THE_DUMP, tmp_path) if result.outcome == "inconclusive"]
     assert reasons and all("no final dump: dump was answered INVALID_ARGUMENT, " in why for why in reasons)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_recorded_history_is_played_first(system: str, tmp_path: Path) -> None:
+    """A stranger's bus lost a third of its messages, and the time of its check was over before the workload began."""
+    assert Run(tmp_path, system, "exec:no such bus", "", [], "", 1, "", nightly=False).items()[0] == ("bus", "history")
