@@ -148,8 +148,7 @@ export class Bus {
   having(...states) { return [...this.live].map((id) => this.rows.get(id)).filter((row) => states.includes(row.status)); }
 
   record(tx, event, path) {
-    tx.push(["audit", this.audit.size + tx.length + 1, { at_ms: this.now, event, path }]);
-    this.counts.refused++;
+    tx.push(["audit", this.audit.size + ++this.counts.refused, { at_ms: this.now, event, path }]);
   }
 
   refuse(tx, event, path, what = "") {

@@ -16,7 +16,7 @@ use Time::HiRes qw(CLOCK_MONOTONIC clock_gettime lstat sleep stat);
 my $NAME = qr/[a-zA-Z][a-zA-Z0-9_-]{0,62}/;
 my %limit = (settle_ms => 100, malformed_ms => 5_000, orphan_ms => 30_000, message_bytes_max => 1 << 20, retries_max => 3, retry_ms => 1_000,
     rate_per_min => 6_000, retention_days => 30, agent_timeout_ms => 3_600_000, archive => 1);
-my ($root, $ledger, $size, $now, $today, $last_pass, $last_id) = ($ENV{AGENT_RELAY_DIR} // "$ENV{HOME}/.agent-relay", undef, 0, 0, "", 0, 0);
+my ($root, $ledger, $size, $now, $today, $last_pass, $last_id, $refused) = ($ENV{AGENT_RELAY_DIR} // "$ENV{HOME}/.agent-relay", undef, 0, 0, "", 0, 0, 0);
 my (%state, %live, %seen, %new_seen, %waits, %doubtful);    # %live: files that are not yet put away
 
 sub is_agent { my ($name) = @_; return $name =~ /\A$NAME\z/ && $name !~ /\A(?:__orchestrator__|system|root|admin|lead)\z/i }
@@ -40,7 +40,9 @@ sub within {
 }
 
 sub names { my ($at) = @_; opendir my $folder, $at or broken($at); my @names = sort grep { !/\A\.\.?\z/ } readdir $folder; return @names }
-sub look { my ($path) = @_; my @stat = lstat $path or return; return { mode => $stat[2], links => $stat[3], size => $stat[7], mtime => sprintf("%.7f", $stat[9]), looks => sprintf("%d %.7f %d", @stat[7, 9, 1]) } }
+# Perl tells times to a quarter of a microsecond, and those before 1970 as far in the future.
+sub is_so { my @stat = @_ or return; my $mtime = sprintf "%.7f", $stat[9] < 2**63 ? $stat[9] : -1; return { mode => $stat[2], links => $stat[3], size => $stat[7], mtime => $mtime, looks => "$stat[7] $mtime $stat[1]" } }
+sub look { return is_so(lstat $_[0]) }
 sub odd { my ($is) = @_; return S_ISLNK($is->{mode}) ? "symlink" : !S_ISREG($is->{mode}) ? "not_regular" : $is->{links} > 1 ? "hard_link" : "" }
 sub is_of { my ($message, $is) = @_; return $message->{size} == $is->{size} && $message->{mtime} eq $is->{mtime} }
 
@@ -49,8 +51,7 @@ sub content {    # nothing where it is another file, or changes meanwhile
     sysopen my $fd, $path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK or return;
     my ($data, $more) = ("", 1);
     $more = sysread($fd, $data, 1 << 20, length $data) // broken($path) while $more && length $data <= $is->{size};
-    my @stat = stat $fd;
-    return sprintf("%d %.7f %d", @stat[7, 9, 1]) eq $is->{looks} ? $data : undef;
+    return is_so(stat $fd)->{looks} eq $is->{looks} ? $data : undef;
 }
 
 sub written {
@@ -112,7 +113,7 @@ sub start {
     return $lock;
 }
 
-sub record { my ($tx, $event, $path) = @_; push @$tx, ["audit", keys(%{ $state{audit} }) + @$tx + 1, at_ms => $now, event => $event, path => $path] }
+sub record { my ($tx, $event, $path) = @_; push @$tx, ["audit", keys(%{ $state{audit} }) + ++$refused, at_ms => $now, event => $event, path => $path] }
 sub refuse { my ($tx, $event, $path, $what) = @_; return if ($state{known}{"$event $path"}{what} // "") eq $what; push @$tx, ["known", "$event $path", what => $what]; record($tx, $event, $path) }
 
 sub age_ms {    # of a time that lies ahead: since it was first seen so
@@ -125,6 +126,7 @@ sub age_ms {    # of a time that lies ahead: since it was first seen so
 sub pass {
     ($now, my @tx) = (int(Time::HiRes::time() * 1000));
     $today = strftime "%Y-%m-%d", gmtime($now / 1000);
+    $refused = 0;
     tidy();
     place($_) for having("processing");    # begun, and not ended
     record(\@tx, "clock_back", "") if $now < $last_pass;
@@ -242,6 +244,7 @@ sub handle {
         return { data => is_of($message, $is) ? content("$_[0]/$message->{file}", $is) : undef };
     }) }, @GONE) or return $fails->("file_disappeared", 1);
     return $doubtful{$path} = 1 if !defined $found->{data} || sha256_hex($found->{data}) ne $message->{sum};
+    return $fails->("too_large") if $message->{size} > $limit{message_bytes_max};    # of an orchestrator that took more
     my ($to, @changes) = eval { answer($message->{agent}, parsed($found->{data})) };
     if (my $no = $@) {
         die $no if !ref $no || !$no->{reason};
@@ -267,6 +270,7 @@ sub place {
     my %name = split /,/, $live{$path}{plan};
     my @lost = grep { !arrives("$live{$path}{id}-$_", $_, $name{$_}) } sort keys %name;
     commit(["message", $path, status => "done", plan => "", lost => join ",", @lost]);
+    tidy() if @lost;
 }
 
 sub arrives {
