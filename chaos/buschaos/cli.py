@@ -91,7 +91,9 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--seed", type=int, help="draw the same plan again (default: a new one, which is told)")
     made.add_argument(
-        "--out", type=Path, default=Path("busproof-out/chaos"), help="folder for history, plan and evidence"
+        "--out",
+        type=Path,
+        help="folder for history, plan and evidence (default: busproof-out/chaos; of one point, busproof-out/replay)",
     )
     return made
 
@@ -129,7 +131,7 @@ def _settings(args: argparse.Namespace) -> Settings:
     seconds = None if args.minutes is None else 60 * args.minutes
     return Settings(
         args.bus or [reference(args.system)],
-        args.out,
+        _out(args),
         args.system,
         _seed(args),
         operations=args.only and _named(args.only, args.system),
@@ -141,9 +143,15 @@ def _settings(args: argparse.Namespace) -> Settings:
     )
 
 
+def _out(args: argparse.Namespace) -> Path:
+    """A point that is played again leaves the history of the run that found it, which CI keeps for `audit`."""
+    out: Path | None = args.out
+    return out or Path("busproof-out") / ("chaos" if args.at is None else "replay")
+
+
 def _seed(args: argparse.Namespace) -> int:
     """The one that is asked for, or that of the run which goes on, or a new one."""
-    seed: int | None = seed_of(args.out) if args.seed is None and args.resumes else args.seed
+    seed: int | None = seed_of(_out(args)) if args.seed is None and args.resumes else args.seed
     return random.SystemRandom().randrange(10**6) if seed is None else seed
 
 

@@ -50,6 +50,13 @@ def test_the_replay_line_of_an_act_asks_for_the_same(line: str) -> None:
             assert again.shared.seed == 7
 
 
+def test_a_point_that_is_played_again_leaves_the_run_that_found_it_as_it_is() -> None:
+    """The printed line has no --out, and the history of the run is still to be audited."""
+    again = _settings("worker --only publish --at 7:torn:512").shared.out
+    assert again.parts[-2:] == ("busproof-out", "replay")
+    assert again != _settings("worker").shared.out
+
+
 def test_of_two_operations_with_one_name_a_bus_has_its_own() -> None:
     """Some buses take one id in an ack, and others many: a replay of either is asked for by the same name."""
     operations = _settings("mailbox --only ack").shared.operations
