@@ -15,7 +15,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 CORPUS = "busproof/corpus"
 PACKED = "packed.jsonl.xz"
-# Text repeats its last characters, wherever they stand: four bits of them say more than places in a word of four bytes.
+# In text the character before says what comes next (lc); the place in a word of four bytes says nothing (pb).
 _OF_TEXT = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "pb": 0, "nice_len": 273}]
 
 

@@ -180,7 +180,7 @@ def _named(names: Sequence[str], system: str) -> tuple[Operation, ...]:
     if unknown := [name for name in names if name not in known]:
         say(f"there is no operation {unknown[0]!r}: {', '.join(known)}", sys.stderr)
         raise SystemExit(EXIT_CODES["unknown"])
-    return tuple(operation for operation in every if operation.name in names)  # a bus has one of those of one name
+    return tuple(operation for operation in every if operation.name in names)  # of one name, a bus has one
 
 
 def _tell(result: Run, judged: Report, settings: Settings) -> None:

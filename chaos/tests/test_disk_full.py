@@ -17,6 +17,17 @@ from buschaos.subjects import SUBJECTS
 from busproof.bus.base import Refused
 from busproof.bus.fleet import reference
 
+LETTERS = f"exec:{sys.executable} {Path(__file__).parent / 'strangers' / 'letters_log.py'}"
+# A full disk alone, without a page that is free.
+NO_PAGE: dict[str, Any] = {
+    "disk_full": True,
+    "levels": (0,),
+    "wants": (),
+    "errors": (),
+    "reads": False,
+    "shorts": False,
+}
+
 
 def play(spec: str, levels: tuple[int, ...], folder: Path) -> list[diskfull.Level]:
     """The levels, each with a session opened before and one opened after the disk filled up."""
@@ -41,11 +52,16 @@ def test_the_reference_survives_a_full_disk(tmp_path: Path) -> None:
 
 def test_a_log_with_room_in_its_last_page_is_full_of_a_large_message(tmp_path: Path) -> None:
     """A stranger's bus passed: short messages needed no page, so it was never asked what it says of a full disk."""
-    bus = f"exec:{sys.executable} {Path(__file__).parent / 'strangers' / 'letters_log.py'}"
-    few: dict[str, Any] = {"levels": (0,), "wants": (), "errors": (), "reads": False, "shorts": False}
-    played = acts.play("mailbox", bus, tmp_path / "out", disk_full=True, **few)
+    played = acts.play("mailbox", LETTERS, tmp_path / "out", **NO_PAGE)
     assert acts.outcomes("mailbox", played)["mailbox.log.23"] == "fail"
     assert "is refused with definite IO_ERROR" in acts.problems_of(played)[0]
+
+
+def test_a_full_disk_that_no_call_needed_room_on_decides_nothing(tmp_path: Path) -> None:
+    """The same bus has taken its room before: what it would say of a full disk was never seen."""
+    played = acts.play("mailbox", f"{LETTERS} roomy", tmp_path / "out", **NO_PAGE)
+    assert acts.problems_of(played) == []
+    assert acts.outcomes("mailbox", played)["mailbox.log.23"] == "inconclusive"
 
 
 def test_the_reference_works_again_when_descriptors_and_memory_come_back(tmp_path: Path) -> None:

@@ -22,13 +22,17 @@ SEARCH = {"mailbox.log.20"}
 SAME, OTHERWISE, UNKNOWN = 0, 1, 2
 
 
-def install(package: str, folder: Path) -> Path:
-    """The folder of the bus's programs. The package is one of a registry's, or the program of a Debian package."""
+def install(package: str, folder: Path, python: str = "") -> Path:
+    """The folder of the bus's programs. The package is one of a registry's, or the program of a Debian package.
+
+    `python`: a version that the package needs, if ours is none.
+    """
     registry, _, name = package.partition(" ")
     if registry == "pip":
-        subprocess.run(["uv", "venv", "--quiet", str(folder / "venv")], check=True)
-        python = str(folder / "venv" / "bin" / "python")
-        subprocess.run(["uv", "pip", "install", "--quiet", "--python", python, *name.split()], check=True)
+        version = ["--python", python] if python else []
+        subprocess.run(["uv", "venv", "--quiet", *version, str(folder / "venv")], check=True)
+        own = str(folder / "venv" / "bin" / "python")
+        subprocess.run(["uv", "pip", "install", "--quiet", "--python", own, *name.split()], check=True)
         return folder / "venv" / "bin"
     if registry == "npm":
         subprocess.run(["npm", "install", "--silent", "--ignore-scripts", "--prefix", str(folder), name], check=True)
@@ -44,7 +48,7 @@ def judge(name: str, folder: Path) -> int:
     shutil.copytree(FIELD / name, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules"))
     expected = tomllib.loads((folder / "expected.toml").read_text(encoding="utf-8"))
     try:
-        path = f"{install(expected['package'], folder)}{os.pathsep}{os.environ['PATH']}"
+        path = f"{install(expected['package'], folder, expected.get('python', ''))}{os.pathsep}{os.environ['PATH']}"
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"{name}: could not be installed: {error}")
         return UNKNOWN

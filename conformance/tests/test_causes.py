@@ -12,12 +12,26 @@ from busproof.bus.fleet import Fleet
 from busproof.bus.warm import Warm
 from busproof.faults.record import faults
 from busproof.oracle.models.spec import Refusal, differs
-from busproof.pages.report.causes import by_first_row, causes, chosen, held_elsewhere, others, settled
+from busproof.pages.report.causes import by_first_row, causes, chosen, first_step, held_elsewhere, others, settled
 from busproof.pages.report.lines import summary
 from busproof.play.explore.orders import Called
 from busproof.play.explore.script import call
 from busproof.play.explore.stage import Mismatch
+from busproof.run.result import BUDGET_SPENT, NO_END
 from busproof.run.runner import run_item
+
+
+@pytest.mark.parametrize(
+    ("why", "step"),
+    [
+        (BUDGET_SPENT, "give the run more time, `--budget 1h`"),
+        (f"explore {NO_END}", "play it alone, and see what the bus writes"),
+        ("the check needs a dump", "see what it lacks: the check needs a dump"),
+    ],
+)
+def test_what_could_not_run_has_a_first_step_that_is_not_its_reason_again(why: str, step: str) -> None:
+    """A stranger was told to see what it lacks: it did not come to an end."""
+    assert first_step({"outcome": "could-not-run", "why": why}).startswith(step)
 
 
 def test_rows_with_the_same_evidence_are_one_cause() -> None:

@@ -83,7 +83,7 @@ def probed(bus: type[Toy], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> d
     bus.inboxes, bus.sends = defaultdict(list), 0
     monkeypatch.setattr(sys.modules[__name__], "factory", bus, raising=False)
     monkeypatch.setitem(sys.modules, "toy_mailbox", sys.modules[__name__])
-    probes = Probes("py:toy_mailbox", tmp_path, Household(), time.monotonic() + 60)
+    probes = Probes("py:toy_mailbox", tmp_path, Household(), time.monotonic() + 600)
     return {answer.promise: answer for answer in probes.run()}
 
 

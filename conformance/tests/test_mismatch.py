@@ -8,12 +8,13 @@ from typing import Any, cast
 import pytest
 
 from busproof.oracle.models.comms import CommsModel
-from busproof.oracle.models.spec import Difference, Refusal
+from busproof.oracle.models.spec import Above, Difference, Free, Refusal
 from busproof.play.explore.comms import SPECIFICATION
 from busproof.play.explore.orders import Called
 from busproof.play.explore.script import call
-from busproof.play.explore.stage import Mismatch, Stage
+from busproof.play.explore.stage import CHOSEN, Mismatch, Stage
 from busproof.play.explore.topics import SPECIFICATION as TOPICS
+from busproof.systems import SYSTEMS
 from busproof.words import shortened
 
 NOW_MS = 1_768_053_600_000
@@ -31,6 +32,21 @@ def test_long_texts_are_cut_inside_the_values() -> None:
     text = Mismatch(call(0, "send_message", params), [called], Difference("reply", "a", "b"), ["a refusal"]).told()
     assert '"ttl_seconds": 2147483648' in text and "(1,000 characters)" in text and "(100 members)" in text
     assert shortened({"short": ["x" * 80, 1]}) == {"short": ["x" * 80, 1]}
+
+
+def test_a_value_of_the_buss_choice_is_told_in_words() -> None:
+    """Of each class that a model has. A fresh reader of reports asked: above what?"""
+    assert SYSTEMS  # all models are known
+    free, classes = [Free], {Free}
+    while free:
+        more = set(free.pop().__subclasses__())
+        classes |= more
+        free += more
+    assert {one_class.__name__.lower() for one_class in classes} == CHOSEN.keys()
+    called = Called("1", 0, "claim", {}, NOW_MS, seen={"token": 1})
+    expected = str(Above("token", 1))
+    text = Mismatch(call(0, "claim"), [called], Difference("reply.token", expected, "1"), [expected]).told()
+    assert "reply.token: <a higher number than those before> expected, not 1" in text
 
 
 def test_what_a_bus_says_makes_no_line_of_its_own() -> None:

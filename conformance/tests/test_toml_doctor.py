@@ -76,6 +76,43 @@ def test_doctor_finds_what_is_mapped_wrongly_by_the_text_that_it_sent(
     assert advice in out
 
 
+BOARD = """\
+import json, pathlib, sys
+file = pathlib.Path(sys.argv[1])
+rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+if sys.argv[2] == "send":
+    rows.append({"id": str(len(rows)), "from": sys.argv[3], "to": sys.argv[4], "body": sys.argv[5]})
+    file.write_text("".join(json.dumps(row) + chr(10) for row in rows))
+    print(json.dumps(rows[-1]))
+else:
+    print(json.dumps([row for row in rows if row["to"] in (sys.argv[3], "all")]))
+"""
+BOARD_FILE = """\
+name = "board 1.2 (a remark)"
+names = {{ everyone = "all" }}
+door = {{ cli = ["python3", "$here/board.py", "$store/board"] }}
+send = {{ args = ["send", "$from", "$to", "$body"], id = "id" }}
+receive = {{ args = ["read", "$agent"], list = "@", message = {{ id = "id", from = "from", body = "body" }} }}
+promises = {{ {promises} }}
+"""
+
+
+def test_doctor_sends_to_all_and_looks_whether_the_sender_is_shown_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A stranger's bus was blamed for showing an agent its own broadcast, and no message named the promise."""
+    (tmp_path / "board.py").write_text(BOARD)
+    for more, code, words in (
+        ("", 1, "remedy: promise self_delivery"),
+        (", self_delivery = true", 0, "a send to all is shown to each of the others"),
+    ):
+        (tmp_path / "bus.toml").write_text(BOARD_FILE.format(promises=f"sender = true, broadcast = true{more}"))
+        assert doctor.examine(f"toml:{tmp_path / 'bus.toml'}") == code
+        out = capsys.readouterr().out
+        assert words in out
+        assert "hello: board (a remark) 1.2" in out
+
+
 def test_a_file_that_maps_an_answer_wrongly_is_at_fault_and_no_check_blames_the_bus(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,7 +30,7 @@ LOOK_S, START_S, QUIET_S, END_S = 0.02, 15.0, 1.0, 10.0  # QUIET_S: settled file
 RESTS = 6  # times that it comes to rest: it has started and waits for work, or it has ended
 TREE: tuple[str, ...] = ("agents", "attachments", "archive", "tmp", ".lock")
 FILES = ("agents/*/inbox/*", "agents/*/outbox/*.msg", "archive/*/*/*")  # that an orchestrator brings or takes
-_TELLS: dict[tuple[str, ...], bool] = {}  # command → does it make the tables of the contract? Tried once a process
+_TELLS: dict[tuple[str, ...], bool] = {}  # command → does it make the tables of the contract? Each is tried once
 COUNTED = {"completed": ("completed", "archived"), "failed": ("failed",)}
 HELLO = {
     "protocol": "1",
@@ -101,7 +101,7 @@ class FilesDoor:
                 (store := folder / "store").mkdir(mode=0o700)
                 try:
                     self._open(str(store), {}, timeout_s)
-                    _TELLS[command] = "messages" in self._tables()
+                    _TELLS[command] = self._has_tables()
                 finally:
                     self.kill()
                     self.store = None
@@ -122,7 +122,7 @@ class FilesDoor:
         is_open = self._until(self._is_made, START_S)
         # What was there says nothing of this process, which may be about to find the folder locked, nor does a tree
         # without a ledger, which may come last.
-        if is_open and (was_there or "messages" not in self._tables()):
+        if is_open and (was_there or not self._has_tables()):
             deadline = time.monotonic() + patient(START_S)
             for _ in range(RESTS):  # each with the processes of that moment: a wrapper's child may come late
                 come_to_rest(self.processes(), deadline)
@@ -143,7 +143,6 @@ class FilesDoor:
 
     def _scan(self, timeout_s: float) -> dict[str, Any]:
         """Wait until nothing moves any more, and nothing waits to be found."""
-        tells = "messages" in self._tables()
         before, quiet_since = self._states(), time.monotonic()
         last, deadline = before, time.monotonic() + timeout_s
         while time.monotonic() < deadline:
@@ -157,7 +156,7 @@ class FilesDoor:
             time.sleep(LOOK_S)
         changed = {id_: status for id_, status in last.items() if self._told.get(id_) != status}
         new = len(last.keys() - self._told.keys())
-        if not tells:  # whether it failed, no folder says
+        if not self._has_tables():  # whether a message failed, no folder says
             new = sum(path.startswith("archive/") for path in last.keys() - self._told.keys())
             changed = dict.fromkeys(range(new), "completed")
         self._told = last
@@ -166,7 +165,7 @@ class FilesDoor:
 
     def _status(self, timeout_s: float) -> dict[str, Any]:
         """As the ledger says; without tables, which files wait and which were kept, and who has an inbox."""
-        if "messages" not in self._tables():
+        if not self._has_tables():
             places = [path.partition("/")[0] for path in self._states() if "/inbox/" not in path]
             assert self.store is not None
             names = sorted(path.parent.name for path in self.store.glob("agents/*/inbox"))
@@ -196,13 +195,17 @@ class FilesDoor:
         except sqlite3.Error:
             return set()
 
+    def _has_tables(self) -> bool:
+        """Does the orchestrator tell of its messages in the tables of the contract?"""
+        return "messages" in self._tables()
+
     def _is_made(self) -> bool:
         assert self.store is not None
         return all(os.path.lexists(self.store / name) for name in TREE)
 
     def _states(self) -> dict[Any, str]:
         """What the ledger says of each message; without tables, which files there are."""
-        if "messages" not in self._tables():
+        if not self._has_tables():
             assert self.store is not None
             return {str(path.relative_to(self.store)): "" for form in FILES for path in self.store.glob(form)}
         with closing(self._ledger()) as db:

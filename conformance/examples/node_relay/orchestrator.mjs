@@ -32,7 +32,7 @@ const entries = (at) => fs.readdirSync(at, { encoding: "buffer" }).map((raw) => 
 function read(path, stat) { // nothing where it is another file, or changes meanwhile
   const fd = unless([...GONE, "EACCES", "ENXIO"], () => fs.openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
   if (fd === undefined) return;
-  const now = () => { const found = fs.fstatSync(fd, { bigint: true }); return odd(found) === "" && looks(found) === looks(stat); };
+  const now = () => { const is = fs.fstatSync(fd, { bigint: true }); return odd(is) === "" && looks(is) === looks(stat); };
   try { const data = now() && fs.readFileSync(fd); return now() ? data : undefined; } finally { fs.closeSync(fd); }
 }
 
@@ -231,16 +231,16 @@ export class Bus {
 
   process(row, now) {
     const fail = (reason, more) => { this.counts.failed++; this.commit([["rows", row.id, { ...row, status: "failed", processed_at: now, retry_count: row.retry_count + 1, last_error: reason, ...more }]]); };
-    const found = unless(GONE, () => this.within(["agents", row.agent_name, "outbox"], (at) => {
+    const file = unless(GONE, () => this.within(["agents", row.agent_name, "outbox"], (at) => {
       const path = `${at}/${nameOf(row)}`, stat = look(path);
       return stat && !odd(stat) && { data: isOf(row, stat) && read(path, stat) };
     }));
-    if (!found) return fail("file_disappeared", { away: true });
-    if (!found.data || sha256(found.data) !== row.checksum) return this.doubtful.add(row.file_path);
+    if (!file) return fail("file_disappeared", { away: true });
+    if (!file.data || sha256(file.data) !== row.checksum) return this.doubtful.add(row.file_path);
     try {
       if (row.file_size > this.settings.message_bytes_max) throw new Failure("too_large");
-      const message = parsed(found.data), { copies = [], changes = [] } = this.answer(row, message);
-      const text = (copy) => copy.text ?? Buffer.concat([Buffer.from(`FROM: ${row.agent_name}\nID: ${row.message_id}\n`), found.data]);
+      const message = parsed(file.data), { copies = [], changes = [] } = this.answer(row, message);
+      const text = (copy) => copy.text ?? Buffer.concat([Buffer.from(`FROM: ${row.agent_name}\nID: ${row.message_id}\n`), file.data]);
       const done = { ...row, status: "completed", processed_at: now };
       if (copies.length) {
         const plan = copies.map((copy, n) => this.staged(done, copy.to, text(copy), n));
@@ -319,8 +319,8 @@ export class Bus {
   isPutAway(row, now) { // false: not yet; what its agent has written anew stays where it is
     let is = true;
     unless(GONE, () => this.within(["agents", row.agent_name, "outbox"], (at) => {
-      const from = `${at}/${nameOf(row)}`, found = look(from);
-      if (!found || odd(found) || !isOf(row, found)) return;
+      const from = `${at}/${nameOf(row)}`, stat = look(from);
+      if (!stat || odd(stat) || !isOf(row, stat)) return;
       try {
         this.within(["archive", new Date(now).toISOString().slice(0, 10), row.agent_name], (to) => {
           let kept = `${to}/${nameOf(row)}`;

@@ -238,14 +238,14 @@ sub parsed {
 sub handle {
     my ($path, $message) = @_;
     my $fails = sub { commit(["message", $path, status => "failed", error => $_[0], tries => $message->{tries} + 1, away => $_[1] // 0]) };
-    my $found = attempt(sub { within(["agents", $message->{agent}, "outbox"], sub {
+    my $file = attempt(sub { within(["agents", $message->{agent}, "outbox"], sub {
         my $is = look("$_[0]/$message->{file}");
         return if !$is || odd($is);
         return { data => is_of($message, $is) ? content("$_[0]/$message->{file}", $is) : undef };
     }) }, @GONE) or return $fails->("file_disappeared", 1);
-    return $doubtful{$path} = 1 if !defined $found->{data} || sha256_hex($found->{data}) ne $message->{sum};
+    return $doubtful{$path} = 1 if !defined $file->{data} || sha256_hex($file->{data}) ne $message->{sum};
     return $fails->("too_large") if $message->{size} > $limit{message_bytes_max};    # of an orchestrator that took more
-    my ($to, @changes) = eval { answer($message->{agent}, parsed($found->{data})) };
+    my ($to, @changes) = eval { answer($message->{agent}, parsed($file->{data})) };
     if (my $no = $@) {
         die $no if !ref $no || !$no->{reason};
         return $fails->($no->{reason}) if !$no->{may_come} || $message->{tries} >= $limit{retries_max};
@@ -254,7 +254,7 @@ sub handle {
     return commit(["message", $path, status => "done"], @changes) if !@$to;
     my ($stem, %name) = ($message->{file} =~ s/\.msg\z//r);
     my $data = @changes ? "FROM: __orchestrator__\nID: $message->{agent}/$stem\nTO: $message->{agent}\nKIND: continuity\n\n$changes[0]"
-        : "FROM: $message->{agent}\nID: $message->{agent}/$stem\n$found->{data}";
+        : "FROM: $message->{agent}\nID: $message->{agent}/$stem\n$file->{data}";
     for (@$to) {
         my $ns = $now * 1_000_000;
         $ns = $state{newest}{$_}{ns} + 1 if $state{newest}{$_} && $state{newest}{$_}{ns} >= $ns;
@@ -330,8 +330,8 @@ sub put_away {    # false: not yet; what its agent has written anew stays where 
     my $is_done = 1;
     attempt(sub { within(["agents", $message->{agent}, "outbox"], sub {
         my $from = "$_[0]/$message->{file}";
-        my $found = look($from);
-        return if !$found || odd($found) || !is_of($message, $found);
+        my $stat = look($from);
+        return if !$stat || odd($stat) || !is_of($message, $stat);
         eval { within(["archive", $today, $message->{agent}], sub {
             my ($to, $n) = ("$_[0]/$message->{file}", 0);
             $to = "$_[0]/$message->{file}." . ++$n while look($to);

@@ -71,7 +71,7 @@ def test_a_wait_ends_when_its_name_is_taken_over(join: Join) -> None:
     """With the first message, which the new session gets; messages sent before stay sent."""
     alice, bob = join("alice"), join("bob")
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(bob.sync, "sent", wait_seconds=60)
+        waiting = pool.submit(bob.sync, "sent", wait_seconds=3600)
         is_waiting(bob)
         new = join("second")
         new.bus.topic_join("bob", new.topic_id, reclaim_token=bob.token)
@@ -86,7 +86,7 @@ def test_closing_the_session_ends_its_waits(join: Join) -> None:
     """As if their time were over."""
     bob = join("bob")
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(bob.sync, wait_seconds=60)
+        waiting = pool.submit(bob.sync, wait_seconds=3600)
         is_waiting(bob)
         bob.bus.close()
         assert waiting.result(timeout=300)["status"] == "timeout"
@@ -103,7 +103,7 @@ def test_without_news_it_ends_in_time(join: Join) -> None:
         is_waiting(bob)
         alice.bus.sync(other, [{"content_markdown": "elsewhere"}], wait_seconds=0)
         bob.sync("own")
-        reply = waiting.result(timeout=300)
+        reply = waiting.result(timeout=50)  # without its second, the wait would take a minute
     assert time.monotonic() - began >= 1
     assert reply["status"] == "timeout" and reply["received"] == []
     assert reply["cursor"]["last_seq"] == 1  # its own are passed: nothing unread lies before them (B8)

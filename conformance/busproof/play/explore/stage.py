@@ -54,6 +54,28 @@ LOST = "LOST"  # the code of a call that was not answered
 
 # Numbers, texts in quotation marks, and all from the beginning of a list or an object on.
 _VALUES = re.compile(r"""\d+|"[^"]*"|'[^']*'|(?<=: )[\[{].*|^[\[{].*""", re.DOTALL)
+# A value of the bus's choice, as the models write it (`Free`): by its class, until a bus has chosen.
+_CHOSEN = re.compile(r"<(\w+) of the bus's choice>")
+CHOSEN = {
+    "above": "a higher number than those before",
+    "anydue": "a time",
+    "anyuuid": "a UUID",
+    "copyname": "a name after those before",
+    "digest": "a hash",
+    "due": "a time",
+    "free": "a value",
+    "freshid": "a random UUID",
+    "moment": "a time",
+    "name": "the name of a consumer",
+    "number": "a number",
+    "ownid": "an id that no other has",
+    "place": "a path",
+    "shortid": "an id",
+    "somename": "a name",
+    "ticket": "a new receipt",
+    "token": "a secret token",
+    "unspent": "a base on which nothing was sent",
+}
 _BAD_REQUEST = (-32600, -32602)
 _OF_ONE_MOMENT = {"publish_many", "stranger_publishes"}  # messages of one time, or of any
 _EYES = {"clock", "sqlite", "dump"}  # a row needs them to be seen by a script of its own; no answer depends on them
@@ -107,26 +129,9 @@ def _form(text: str) -> str:
     return _VALUES.sub("*", text)
 
 
-# Names of classes of the models, as they stand in an answer that no bus has given yet.
-_CHOSEN = re.compile(r"<(\w+) of the bus's choice>")
-_A_CHOSEN = {
-    "above": "a higher number than those before",
-    "freshid": "a random UUID",
-    "anyuuid": "a UUID",
-    "due": "a time",
-    "ownid": "an id that no other has",
-    "unspent": "a base on which nothing was sent",
-    "token": "a secret token",
-    "digest": "a hash",
-    "ticket": "a new receipt",
-    "copyname": "a name after those before",
-    "moment": "a time",
-}
-
-
 def _for_a_reader(text: str) -> str:
     """A value that the bus may choose, in words."""
-    return _CHOSEN.sub(lambda match: f"<{_A_CHOSEN.get(match[1], f'a {match[1]} of its choice')}>", text)
+    return _CHOSEN.sub(lambda match: f"<{CHOSEN[match[1]]}>", text)
 
 
 Form = tuple[str, tuple[str, ...]]  # of a mismatch: its cause and its rows
