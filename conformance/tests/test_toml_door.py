@@ -717,11 +717,14 @@ def test_a_position_of_the_whole_answer_goes_with_all_of_it(tmp_path: Path) -> N
 
 
 def test_a_broadcast_may_have_an_address(tmp_path: Path) -> None:
-    """What a send without an addressee is sent to is said in the file."""
-    fleet = bus(tmp_path, OF_SHELF + 'names = { everyone = "carol" }\n' + RECEIVE["positions"], shelf=SHELF)
+    """What a send without an addressee is sent to is said in the file; no agent is called that."""
+    fleet = bus(tmp_path, OF_SHELF + 'names = { everyone = "all" }\n' + RECEIVE["positions"], shelf=SHELF)
     ann = fleet.join()
-    ask(ann, "send", "ann", body="to all")
-    assert [message["body"] for message in ask(ann, "receive", "carol")["messages"]] == ["to all"]
+    ask(ann, "send", "ann", body="news")
+    assert '"all"' in ann.call("toml.calls", {})["calls"][-1]["call"]
+    with pytest.raises(Refused, match="all is the address of all") as refused:
+        ask(ann, "receive", "all")
+    assert refused.value.definite
     assert fleet.end() == []
 
 

@@ -160,6 +160,8 @@ class Agent:
 
     def begin(self) -> None:
         """Start a server and do the session's steps, if that has not been done with the present server."""
+        if self._name == self._place.form.names.everyone:
+            raise Refused("INVALID_ARGUMENT", f"{self._name} is the address of all, and no agent's name", definite=True)
         server = self._connected()
         if self._began is server and server is not None:
             return
