@@ -14,6 +14,7 @@ from busproof.bus.fleet import Fleet, reference
 from busproof.bus.warm import Warm
 from busproof.pages.renew import RENEW
 from busproof.play.explore import corpus
+from busproof.play.explore.before import led_to
 from busproof.play.explore.script import Step, call, of_object
 from busproof.play.explore.search import Program, play
 from busproof.systems import SYSTEMS
@@ -126,6 +127,25 @@ def test_what_no_choice_explains_is_blamed_itself_and_not_the_choice_before(tmp_
     mismatch = replay.broken["a"].mismatch
     assert mismatch is not None
     assert [called.method for called in mismatch.called] == ["ack"]
+
+
+def test_the_steps_before_a_difference_tell_what_this_bus_was_asked_and_answered(tmp_path: Path) -> None:
+    """A call has the values that were sent and the answer; a call that the bus does not offer was not asked."""
+    look = Step("call", 0, "search", {"query": "x"}, "1")
+    replay = _replayed(
+        tmp_path,
+        {"a": [OPEN, _publish("x"), look, Step("pass", params={"ms": 1500}, name="p"), ACK]},
+        "def stumble():\n    raise Refused('INTERNAL', 'never')",
+    )
+    mismatch = replay.broken["a"].mismatch
+    assert mismatch is not None
+    heading, opened, published, searched, passed = led_to(replay.broken["a"], mismatch)
+    assert heading == "before it, the last 4 of 4 steps:"
+    assert opened == "  process 0 opens the store"
+    sent = '{"agent_id": "ann", "message": {"type": "t", "payload": "x"}}'
+    assert published.startswith(f'  process 0: publish {sent} → {{"id": ')
+    assert searched == '  not asked of this bus: process 0: search {"query": "x"}'
+    assert passed == "  1,500 ms pass"
 
 
 def _replayed(folder: Path, steps: dict[str, list[Step]], stumbles: str) -> corpus.Replay:

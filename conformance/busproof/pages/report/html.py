@@ -19,7 +19,7 @@ from busproof.words import printable
 
 # The picture shows the steps, and the line below it plays the script.
 _STEPS = re.compile(
-    r"^\s*before it, .* steps:\n(\s*\{.*\n)*(\s*script .* of the corpus; play it again: .*)?", re.MULTILINE
+    r"^\s*before it, .* steps:\n(  .*\n)*(\s*script .* of the corpus; play it again: .*)?", re.MULTILINE
 )
 
 

@@ -30,19 +30,18 @@ from typing import Any
 from busproof.bus.fleet import BudgetSpent, Fleet
 from busproof.contract import CONTRACTS
 from busproof.contract.catalogue import catalogue
-from busproof.oracle.models.spec import Model, Refusal
+from busproof.oracle.models.spec import Model
+from busproof.play.explore.before import led_to
 from busproof.play.explore.lanes import events_of
 from busproof.play.explore.script import MS_WAITED, SECONDS_WAITED, Step, call, load, of_object, to_line
 from busproof.play.explore.search import Program, play
 from busproof.play.explore.stage import Form, Mismatch, Specification
 from busproof.play.ties import tied
-from busproof.words import one_line
 
 FOLDER = Path(__file__).parents[2] / "corpus"
 WAITED = (*MS_WAITED, *SECONDS_WAITED)
 PLAYED_AGAIN = 3  # a mismatch in a race counts if it comes again
 ENOUGH = 8  # scripts in turn that broke no other row than those before; the rest would say the same
-STEPS_SHOWN, STEP_CHARS = 6, 600  # of those before a difference
 
 
 INDEXED = 8  # scripts of a row that the index names: as many are played where the row alone is asked for
@@ -290,36 +289,10 @@ def broken_rows(system: str, tally: Replay, bus: str = "") -> dict[str, Broken]:
 def _seen_again(system: str, script: str, program: Program, mismatch: Mismatch, bus: str) -> str:
     """Both answers, the steps before, and how to see them again."""
     again = f"busproof explore {system} --script {shlex.quote(script)}" + (f" --bus {shlex.quote(bus)}" if bus else "")
-    before = _before(program, mismatch)
-    refused = {called.step: called.seen.code for called in program.called if isinstance(called.seen, Refusal)}
-    led = [f"  {_cut(one_line(to_line(step)))}{_ends(step, refused)}" for step in before[-STEPS_SHOWN:]]
-    lines = [mismatch.told(), f"before it, the last {len(led)} of {len(before)} steps:", *led]
+    lines = [mismatch.told(), *led_to(program, mismatch)]
     # It contradicts the answers to other scripts of the corpus, so it is no choice of the bus; alone it would be one.
     where = f"script {script}, beside others," if mismatch.contradicts else f"script {script}"
     return "\n".join([*lines, f"{where} of the corpus; play it again: {again}"])
-
-
-def _before(program: Program, mismatch: Mismatch) -> list[Step]:
-    """The steps before a difference. If a look that followed a step shows it, that step is the last of them."""
-    if not program.steps:
-        return []
-    named = f"{mismatch.step.name}."  # a look's name begins with that of its step
-    places = [n for n, step in enumerate(program.steps) if step.name and named.startswith(f"{step.name}.")]
-    place = max(places, key=lambda n: len(program.steps[n].name), default=len(program.steps) - 1)
-    step = program.steps[place]
-    calls = {(called.step, called.method) for called in mismatch.called}
-    is_told = all((part.name, part.method or part.do) in calls for part in step.calls or [step])
-    return program.steps[: place + (not is_told)]
-
-
-def _ends(step: Step, refused: dict[str, str]) -> str:
-    """Which calls of a step were refused: they may have changed nothing."""
-    codes = [one_line(refused[part.name]) for part in step.calls or [step] if part.name in refused]
-    return f"  → refused, {', '.join(codes)}" if codes else ""
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= STEP_CHARS else f"{text[:STEP_CHARS]}… ({len(text):,} characters)"
 
 
 # -- coverage
