@@ -78,19 +78,23 @@ class OneKeyForAll(Toy):
         return super().send(agent_id, to, body, key and "the same")
 
 
-def probed(bus: type[Toy], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Told]:
-    """What the probes say, by promise."""
+def prober(bus: type[Toy], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float = 600) -> Probes:
+    """The probes of a toy."""
     bus.inboxes, bus.sends = defaultdict(list), 0
     monkeypatch.setattr(sys.modules[__name__], "factory", bus, raising=False)
     monkeypatch.setitem(sys.modules, "toy_mailbox", sys.modules[__name__])
-    probes = Probes("py:toy_mailbox", tmp_path, Household(), time.monotonic() + 600)
-    return {answer.promise: answer for answer in probes.run()}
+    return Probes("py:toy_mailbox", tmp_path, Household(), time.monotonic() + seconds)
+
+
+def probed(bus: type[Toy], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Told]:
+    """What the probes say, by promise."""
+    return {answer.promise: answer for answer in prober(bus, tmp_path, monkeypatch).run()}
 
 
 def test_what_is_kept_each_time_is_proposed_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file can be read as it is."""
-    answers_of = probed(Toy, tmp_path, monkeypatch)
-    text = "\n".join(page("toy", list(answers_of.values())))
+    lines = list(page("toy", prober(Toy, tmp_path, monkeypatch)))
+    text = "\n".join(lines)
     assert tomllib.loads(text)["promises"] == {
         "ack": True,
         "arrival": True,
@@ -98,7 +102,43 @@ def test_what_is_kept_each_time_is_proposed_and_nothing_else(tmp_path: Path, mon
         "self_delivery": True,
         "durability": "process-crash",
     }
-    assert (answers_of["key"].kept, answers_of["key"].times) == (10, 10)
+    assert "# 10 of 10: a send again with its key" in text
+    silent = dict(line.removeprefix("# ").rsplit(": ", 1) for line in lines[-4:])
+    assert set(silent) == {
+        "Tried, and not kept once",
+        "No probe tries",
+        "Not tried, as the bus has no `claim` (in bus.toml: no [claim])",
+        "Not tried, as the bus has no `put` (in bus.toml: no [put])",
+    }, silent
+
+
+def test_what_the_time_was_too_short_for_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not as a promise that was tried."""
+    lines = list(page("toy", prober(Toy, tmp_path, monkeypatch, seconds=0)))
+    late = next(line for line in lines if line.startswith("# Not tried, as the time was over (--seconds): "))
+    assert "wait" in late
+
+
+class Drops(Toy):
+    """An inbox keeps a hundred."""
+
+    def receive(self, agent_id: str, limit: int, **_: Any) -> dict[str, Any]:
+        self.inboxes[agent_id][:] = self.inboxes[agent_id][-100:]
+        return super().receive(agent_id, limit)
+
+
+class Pages(Toy):
+    """An answer has a hundred at most."""
+
+    def receive(self, agent_id: str, limit: int, **_: Any) -> dict[str, Any]:
+        return super().receive(agent_id, min(limit, 100))
+
+
+def test_a_page_goes_on_and_a_loss_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After what was shown is acked, the next answer shows the rest; where it shows none of it, no page is proposed."""
+    assert probed(Pages, tmp_path, monkeypatch)["page_max"].value == 100
+    answers_of = probed(Drops, tmp_path, monkeypatch)
+    assert "page_max" not in answers_of and answers_of["all that waits is shown"].kept == 0
 
 
 def test_a_promise_that_is_kept_nine_times_in_ten_is_told_as_that(

@@ -25,7 +25,7 @@ def histories(paths: Iterable[str]) -> list[Path]:
         here = [Path(match) for match in glob(path, recursive=True)] if has_magic(path) else [Path(path)]
         files = [file for place in here for file in _files(place)]
         if not files:
-            raise HistoryError(f"there is no history in {path}; `busproof chaos worker --out DIR` records one")
+            raise HistoryError(f"there is no history in {path}; `busproof chaos SYSTEM --out DIR` records one")
         all_files += files
     return list(dict.fromkeys(all_files))
 

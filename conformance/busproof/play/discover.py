@@ -15,7 +15,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,16 +26,41 @@ from busproof.bus.doors import BusSpecError, open_door
 from busproof.contract.mailbox import CONTRACT
 
 BUDGET_S = 60.0
-TIMES, TIMES_FAST, FAST_S = 3, 10, 0.05  # how often a thing is tried; on a bus whose calls are fast
+TIMES, TIMES_FAST, FAST_S = 3, 10, 0.05  # how often a thing is tried; on a bus that is fast to let an agent in
 DOORS = 3
 BURST = 120  # more than any usual page
 SIZES = (1_000, 4_000, 16_000, 64_000, 120_000, 500_000, 1_100_000)
+# The probes, the cheap ones first, and the promises that each is about.
+ABOUT = {
+    "reading": ("consumes", "sender"),
+    "acks": ("ack", "cumulative_ack"),
+    "numbers": ("arrival", "number"),
+    "keys": ("key",),
+    "threads": ("threads",),
+    "priorities": ("priority",),
+    "pages": ("page",),
+    "claims": ("renew", "fencing"),
+    "jobs": ("fifo", "redelivery", "attempts"),
+    "restart": (),
+    "waits": ("wait",),
+    "burst": (),
+    "self_delivery": ("self_delivery",),
+    "broadcasts": ("broadcast", "late_readers"),
+    "sizes": (),
+}
+# promise → the methods that it is about
+NEEDED = {"ack": ("ack",), "cumulative_ack": ("ack",), "fencing": ("claim",), "renew": ("claim", "renew")}
+NEEDED |= dict.fromkeys(("fifo", "redelivery", "attempts"), ("put",))
 NO_ANSWER = ("NO_ANSWER", "LOST", "ADAPTER")
 KNOWN = {*CONTRACT.features, *CONTRACT.limits, "durability"}
 
 
 class NoAnswer(Exception):
     """The bus did not answer: nothing more is asked."""
+
+
+class TimeIsOver(Exception):
+    """Nothing more is asked."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +86,14 @@ def main(argv: Sequence[str]) -> int:
     if args.out.exists():
         raise BusSpecError(f"{args.out} exists already; nothing was written")
     household = Household()
-    try:
-        with tempfile.TemporaryDirectory(prefix="busproof-") as store:
-            answers = list(Probes(args.bus, Path(store), household, time.monotonic() + args.seconds).run())
-    finally:
-        household.end()
-    text = "".join(f"{line}\n" for line in page(args.bus, answers))
-    args.out.write_text(text, encoding="utf-8")
-    print(text, end="")
+    with tempfile.TemporaryDirectory(prefix="busproof-") as store, args.out.open("w", encoding="utf-8") as file:
+        probes = Probes(args.bus, Path(store), household, time.monotonic() + args.seconds)
+        try:
+            for line in page(args.bus, probes):
+                for out in (file, sys.stdout):  # as it comes: what a user breaks off has its lines so far
+                    print(line, file=out, flush=True)
+        finally:
+            household.end()
     print(f"wrote {args.out}: confirm, tighten or strike each line, and put what stays into bus.toml", file=sys.stderr)
     return 0
 
@@ -76,22 +101,24 @@ def main(argv: Sequence[str]) -> int:
 def parser() -> argparse.ArgumentParser:
     """Of the command."""
     made = argparse.ArgumentParser(prog="busproof discover", description=(__doc__ or "").split("\n\n")[1])
+    made.add_argument("system", nargs="?", choices=(CONTRACT.system,), help="that of every bus that is discovered")
     made.add_argument("--bus", required=True, metavar="SPEC", help="a mailbox, such as toml:bus.toml")
     made.add_argument("--out", type=Path, default=Path("promises.toml"), help="default: %(default)s")
     made.add_argument("--seconds", type=float, default=BUDGET_S, help="at most (default %(default)g)")
     return made
 
 
-def page(bus: str, answers: list[Told]) -> Iterator[str]:
-    """The file."""
+def page(bus: str, probes: Probes) -> Iterator[str]:
+    """The file, line by line as the probes tell. It ends with the promises of which none told, and why."""
     yield f"# What {bus} appears to keep. A line without # was kept each time that it was tried."
     yield "[promises]"
-    for answer in answers:
+    told_of = set(CONTRACT.usual)
+    for answer in probes.run():
+        told_of.add(answer.promise)
         yield from answer.lines()
-    told_of = {*CONTRACT.usual, *(answer.promise for answer in answers)}
     silent = [name for name in CONTRACT.features if name not in told_of]
-    if silent:
-        yield f"# Not seen: {', '.join(silent)}"
+    for why, names in probes.silence(silent):
+        yield f"# {why}: {', '.join(names)}"
 
 
 class Probes:
@@ -105,31 +132,50 @@ class Probes:
         self._bodies = (f"probe {number}" for number in itertools.count(1))
         self._agents = (f"prober{number}" for number in itertools.count(1))
         self._consumes = False
+        self._pages = False
+        self._tried: set[str] = set()  # probes that came to their end
+        self._missing: set[str] = set()  # methods
 
     def run(self) -> Iterator[Told]:
         """All probes, the cheap ones first; the first that is not answered, or the end of the time, is the last."""
-        probes: list[Callable[[], Iterator[Told]]] = [
-            self.reading, self.acks, self.numbers, self.keys, self.threads, self.priorities, self.pages, self.claims,
-            self.jobs, self.restart, self.waits, self.burst, self.self_delivery, self.broadcasts, self.sizes,
-        ]  # fmt: skip
         try:
-            for probe in probes:
-                if time.monotonic() > self._ends_at:
-                    return
+            for name in ABOUT:
                 try:
-                    yield from probe()
+                    yield from getattr(self, name)()
                 except Refused as error:
-                    yield Told(probe.__name__, 0, 0, f"a call that it rests on was refused: {error}")
+                    yield Told(name, 0, 0, f"a call that it rests on was refused: {error}")
+                self._tried.add(name)
+        except TimeIsOver:
+            return
         except NoAnswer as error:
             yield Told("the rest", 0, 0, f"the bus did not answer, and nothing more was asked: {error}")
         finally:
             for door in self._doors.values():
                 door.close()
 
+    def silence(self, promises: list[str]) -> Iterator[tuple[str, list[str]]]:
+        """These promises, of which no probe told, by the reason."""
+        probe_of = {name: probe for probe, names in ABOUT.items() for name in names}
+        reasons: dict[str, list[str]] = {}
+        for name in promises:
+            missing = self._missing.intersection(NEEDED.get(name, ()))
+            if name not in probe_of:
+                why = "No probe tries"
+            elif probe_of[name] not in self._tried:
+                why = "Not tried, as the time was over (--seconds)"
+            elif missing:
+                why = f"Not tried, as the bus has no `{min(missing)}` (in bus.toml: no [{min(missing)}])"
+            else:
+                why = "Tried, and not kept once"
+            reasons.setdefault(why, []).append(name)
+        yield from reasons.items()
+
     # -- calls
 
     def ask(self, agent: str, method: str, **params: Any) -> dict[str, Any]:
-        """A call by an agent, in one of three processes. Raises Refused, or NoAnswer."""
+        """A call by an agent, in one of three processes. Raises Refused, NoAnswer, or TimeIsOver."""
+        if time.monotonic() > self._ends_at:
+            raise TimeIsOver
         try:
             seat = self._seats.setdefault(agent, len(self._seats) % DOORS)
             if seat not in self._doors:
@@ -166,17 +212,19 @@ class Probes:
         try:
             self.ask(next(iter(self._seats)), method, **params)
         except Refused as error:
-            return error.rpc != -32601
+            if error.rpc == -32601:
+                self._missing.add(method)
+                return False
         return True
 
     # -- probes
 
     def reading(self) -> Iterator[Told]:
         """Does the first receive take, and does it tell the sender?"""
-        ann, bob = self.agent(), self.agent()
+        ann = self.agent()
         shown = again = sender = 0
         began = time.monotonic()
-        self.read(bob)
+        bob = self.agent()  # most probes make new ones: a bus may start a process for each
         self._times = TIMES_FAST if time.monotonic() - began < FAST_S else TIMES
         for _ in range(self._times):
             sent = self.send(ann, bob)
@@ -398,16 +446,27 @@ class Probes:
             except Refused as error:
                 yield Told("unread_max", 1, 1, f"then: {error}", len(sent))
                 break
-        shown = len(set(bodies(self.read(bob, limit=1000))) & set(bodies(sent)))
-        if shown < len(sent):
-            yield Told("page_max", 1, 1, f"{len(sent)} messages waited", shown)
+        page = self.ask(bob, "receive", limit=1000)
+        shown = set(bodies(page["messages"])) & set(bodies(sent))
+        rest = set(bodies(sent)) - shown
+        if not rest:
+            return
+        waited = f"{len(sent)} messages waited, {len(shown)} were shown"
+        onward = {"after": page["position"]} if self._pages else {}
+        if not (self._pages or self._consumes or self.has("ack")):
+            yield Told("page_max", 0, 0, f"{waited}, and no call asks for the rest")
+            return
+        if not (self._pages or self._consumes):
+            self.ask(bob, "ack", ids=[row["id"] for row in page["messages"]])
+        if rest & set(bodies(self.read(bob, limit=1000, **onward))):
+            yield Told("page_max", 1, 1, f"{waited}, and the next answer goes on", len(shown))
+        else:
+            yield Told("all that waits is shown", 0, 1, f"{waited}, and the next answer shows none of the rest")
 
     def sizes(self) -> Iterator[Told]:
         """Ever larger bodies; the bound lies between the last that came and the first that did not."""
         ann, bob, last = self.agent(), self.agent(), 0
         for size in SIZES:
-            if time.monotonic() > self._ends_at:
-                return
             body = "z" * size
             try:
                 self.send(ann, bob, body=body)
