@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
+import tempfile
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +18,7 @@ from refbus.kernel.errors import Internal, InvalidArgument
 from refbus.kernel.stop import Stop
 from refbus.timeline import config
 from refbus.timeline.bus import TimelineBus
+from refbus.timeline.cursor import Fetched
 from refbus.timeline.graph import lines
 from refbus.timeline.keys import DIMENSIONS, KINDS
 from refbus.timeline.message import Message
@@ -40,9 +43,11 @@ The store is a folder (default: .timeline), which is made if missing. Its config
 
 The command of `work` finds in its environment where its own calls belong, so that they are recorded, replayed and
 forked with what it works on: REFBUS_TIMELINE, REFBUS_SUBMISSION, REFBUS_AGENT, REFBUS_CALLS (the number before those
-of its own calls), REFBUS_NONCE of a delegation. `call` and `delegate` take them from there.
+of its own calls), REFBUS_NONCE of a delegation, and REFBUS_MADE, the file in which its calls are counted. `call` and
+`delegate` take them from there: the same calls made again, after a crash, are answered by the record.
 """
 WORKED_ON = "REFBUS_"  # begins the names of the variables that tell a command of `work` its TIMELINE, AGENT, …
+LOOKS = 3  # of a worker at its command, in the time that a message is in its hands
 KEY_HELP = "DIMENSION=VALUE, one for each that must match"
 
 
@@ -83,13 +88,13 @@ def _add_calls(commands: Commands) -> None:
     submit.add_argument("agent")
     call = commands.add("call", _call, "call a service as an agent, and wait for its response")
     _add_agent(call, "--agent", "who calls")
-    call.add_argument("--sequence", type=int, default=1, help="which of the agent's calls in the submission")
+    call.add_argument("--sequence", type=int, help="which of the agent's calls (default: the next one of `work`, or 1)")
     call.add_argument("service")
     call.add_argument("backend_of", metavar="BACKEND")
     call.add_argument("operation")
     delegate = commands.add("delegate", _delegate, "hand a sub-task to an agent, and wait")
     _add_agent(delegate, "--caller", "who delegates")
-    delegate.add_argument("--nonce", help="tells delegations to one target apart (default: a fresh one)")
+    delegate.add_argument("--nonce", help="tells delegations to one target apart (default: the call's number or fresh)")
     delegate.add_argument("target")
     timeline, submission = (os.environ.get(f"{WORKED_ON}{name}") for name in ("TIMELINE", "SUBMISSION"))
     fresh = submission or uuid.uuid4().hex
@@ -113,13 +118,31 @@ def _submit(bus: TimelineBus, submission: str, arguments: Any) -> Any:
 
 def _call(bus: TimelineBus, submission: str, arguments: Any) -> Any:
     arguments.backend = arguments.backend_of  # not that of the queue
-    arguments.sequence += int(os.environ.get(f"{WORKED_ON}CALLS", 0))
+    given: int | None = vars(arguments).get("sequence")
+    arguments.sequence = int(os.environ.get(f"{WORKED_ON}CALLS", 0)) + (given or _calls_made() or 1)
     return {"submission": submission, **bus.call_service(**taken(TimelineBus.call_service, arguments))}
 
 
 def _delegate(bus: TimelineBus, submission: str, arguments: Any) -> Any:
-    values = {"nonce": uuid.uuid4().hex, **taken(TimelineBus.delegate, arguments)}
+    values = taken(TimelineBus.delegate, arguments)
+    if "nonce" not in values:
+        number = _calls_made()
+        before = int(os.environ.get(f"{WORKED_ON}CALLS", 0))
+        values["nonce"] = uuid.uuid4().hex if number is None else str(before + number)
     return {"submission": submission, **bus.delegate(**values)}
+
+
+def _calls_made() -> int | None:
+    """Which call of its run of `work` this one is, from 1; None outside of `work`."""
+    path = os.environ.get(f"{WORKED_ON}MADE")
+    if path is None:
+        return None
+    made = os.open(path, os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(made, b".")
+        return os.lseek(made, 0, os.SEEK_CUR)  # behind its own byte, whoever else appends
+    finally:
+        os.close(made)
 
 
 # -- the queue
@@ -174,25 +197,43 @@ def _fetch(bus: TimelineBus, group: str | None, wait_ms: int, arguments: Any) ->
 
 
 def _work(bus: TimelineBus, command: list[str], group: str | None, arguments: Any, once: bool = False) -> Any:
-    def answer(message: Message) -> tuple[Any, Any]:
-        done = subprocess.run(
-            command,
-            input=jsontext.encode(message["payload"]),
-            env=os.environ | _worked_on(message),
-            text=True,
-            stdout=subprocess.PIPE,
-            check=False,
-        )
-        if done.returncode:
+    if shutil.which(command[0]) is None:
+        raise InvalidArgument(f"there is no command {command[0]!a:.300}")
+
+    def answer(message: Fetched) -> tuple[Any, Any]:
+        with tempfile.NamedTemporaryFile(prefix="refbus-") as made:
+            environment = os.environ | _worked_on(message) | {f"{WORKED_ON}MADE": made.name}
+            with subprocess.Popen(
+                command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            ) as running:
+                output = _output(running, message, bus)
+        if running.returncode:
             raise Internal(
-                f"{command[0]!a:.80} ended with {done.returncode}; its message comes again after the ack wait"
+                f"{command[0]!a:.80} ended with {running.returncode}; its message comes again after the ack wait"
             )
-        return a_json(done.stdout), None
+        return a_json(output), None
 
     worker = Worker(bus, _filter(arguments), answer, group)
     if once:
         return {"worked": worker.step(24 * 60 * 60 * 1000)}
     return Stop().repeat(lambda: worker.step(WAIT_MS), tell, Exception)
+
+
+def _output(running: subprocess.Popen[str], message: Fetched, bus: TimelineBus) -> str:
+    """The output of a command. The message stays in its hands while the command runs, and for an ack wait after it:
+    one that fails each time lets others have their turn.
+    """
+    payload: str | None = jsontext.encode(message["payload"])
+    try:
+        while True:
+            try:
+                return running.communicate(payload, timeout=bus.store.ack_wait_ms / 1000 / LOOKS)[0]
+            except subprocess.TimeoutExpired:
+                payload = None  # it is on its way
+                bus.store.queue.extend(message["delivery"])
+    except BaseException:
+        running.kill()
+        raise
 
 
 def _worked_on(message: Message) -> dict[str, str]:

@@ -199,6 +199,11 @@ class JetStreamQueue:
                 self.stream.update_consumer(info["config"], {f"{GIVEN_BACK}{place}": ""})
             self._settle(delivery, b"-NAK")
 
+    def extend(self, delivery: str) -> None:
+        """See Queue. The server takes it for the delivery that it made last."""
+        self._settle(delivery, b"+WPI")
+        self._remember(delivery)
+
     def held(self) -> list[dict[str, object]]:
         """See Queue. The server tells how many, not which."""
         rows: list[dict[str, object]] = []

@@ -71,6 +71,9 @@ class Queue(Protocol):
     def nak(self, delivery: str) -> None:
         """The message is given back, and may be taken at once. Raises INVALID_ARGUMENT for what is no delivery."""
 
+    def extend(self, delivery: str) -> None:
+        """The message is the caller's for another ack_wait_ms, if it is still in the caller's hands."""
+
     def held(self) -> list[dict[str, object]]:
         """The messages in somebody's hands: rows with the consumer."""
 

@@ -130,6 +130,14 @@ class SqliteQueue:
             _parts(delivery),
         )
 
+    def extend(self, delivery: str) -> None:
+        """See Queue."""
+        with self.store.transaction() as tx:
+            tx.execute(
+                "UPDATE deliveries SET visible_at_us = ? WHERE consumer = ? AND position = ? AND delivery_count = ?",
+                (tx.now_us + self.ack_wait_us, *_parts(delivery)),
+            )
+
     def held(self) -> list[dict[str, object]]:
         """See Queue."""
         with self.store.snapshot() as tx:

@@ -42,7 +42,7 @@ class Store:
     ) -> None:
         self.folder = existing_folder("store", folder)
         self.clock = clock or Clock()
-        limits.integer("ack_wait_ms", ack_wait_ms, 1, 24 * 60 * 60 * 1000)
+        self.ack_wait_ms = limits.integer("ack_wait_ms", ack_wait_ms, 1, 24 * 60 * 60 * 1000)
         chosen = config.load(self.folder, backend=backend, nats_url=nats_url, nats_creds=nats_creds)
         self.backend = chosen.backend
         self.queue: Queue

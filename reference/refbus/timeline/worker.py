@@ -14,12 +14,13 @@ from refbus.kernel.errors import IdConflict
 from refbus.kernel.stop import Stop
 from refbus.timeline import keys
 from refbus.timeline.bus import TimelineBus
+from refbus.timeline.cursor import Fetched
 from refbus.timeline.message import Message
 from refbus.timeline.run import Run, is_result, reply_of
 
 WAIT_MS = 250  # between two looks at whether to stop
 
-Work = Callable[[Message], tuple[Any, Any]]  # payload and state
+Work = Callable[[Fetched], tuple[Any, Any]]  # payload and state
 
 
 class Worker:

@@ -63,6 +63,7 @@ def test_a_commands_own_calls_belong_to_what_it_works_on(run: Run, monkeypatch: 
     run("work", "--once", "invoke", "agent=ada", "--", sys.executable, "-c", TELLS)
     (answer,) = run("submit", "--submission", "s1", "local", "ada")
     worked_on = answer["payload"]
+    assert not Path(worked_on.pop("REFBUS_MADE")).exists()
     assert worked_on == {
         "REFBUS_TIMELINE": "main",
         "REFBUS_SUBMISSION": "s1",
@@ -73,6 +74,7 @@ def test_a_commands_own_calls_belong_to_what_it_works_on(run: Run, monkeypatch: 
     run("work", "--once", "delegate", "target=bob", "--", sys.executable, "-c", TELLS)
     (reply,) = run("delegate", "--submission", "s1", "--nonce", "7", "--caller", "ada", "bob")
     assert (reply["payload"]["REFBUS_NONCE"], reply["payload"]["REFBUS_CALLS"]) == ("7", "3000000")
+    del reply["payload"]["REFBUS_MADE"]
     for name, value in reply["payload"].items():
         monkeypatch.setenv(name, value)
     run("call", "--wait", "0", "infer", "ollama", "chat", code=1)
@@ -149,3 +151,52 @@ def test_a_look_at_a_store_that_is_not_there_makes_none(tmp_path: Path) -> None:
     """A mistyped path must not look like an empty bus."""
     assert cli.main(["timeline", "--store", str(tmp_path / "typo"), "log"]) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+CALLS_TWICE = """
+import subprocess, sys
+for payload in ('"one"', '"two"'):
+    subprocess.run([*sys.argv[1:], "call", "--wait", "0.1", "infer", "ollama", "chat", payload])
+for _ in range(2):
+    subprocess.run([*sys.argv[1:], "delegate", "--wait", "0.1", "bob", '"the same"'])
+sys.exit(1)
+"""
+
+
+def test_the_calls_of_a_command_have_numbers_that_are_the_same_when_it_runs_again(run: Run, store: Path) -> None:
+    """So each is a call of its own, and none is made twice after a crash."""
+    run("submit", "--submission", "s1", "--wait", "0", "local", "ada", code=1)
+    refbus = [sys.executable, "-m", "refbus", "timeline", "--store", str(store)]
+    works = ["--ack-wait-ms", "500", "work", "--once", "invoke", "agent=ada", "--", sys.executable, "-c", CALLS_TWICE]
+    asked = []
+    for _ in range(2):
+        run(*works, *refbus, code=1)
+        asked.append([(m["key"].get("sequence"), m["nonce"], m["payload"]) for m in run("log")[1:]])
+    assert asked[0] == [(1, None, "one"), (2, None, "two"), (None, "3", "the same"), (None, "4", "the same")]
+    assert asked[1] == asked[0]
+
+
+FAILS_LATE = """
+import json, sys, time
+is_bad = json.load(sys.stdin) == "bad"
+time.sleep(1.5 * is_bad)
+print(1)
+sys.exit(is_bad)
+"""
+
+
+def test_a_message_that_fails_late_each_time_lets_others_have_their_turn(run: Run) -> None:
+    """Its command takes longer than the ack wait: meanwhile the message is in its hands, and then it waits."""
+    run("send", REQUEST, '"bad"')
+    run("send", REQUEST.replace("s1", "s2"), '"good"')
+    works = ["--ack-wait-ms", "1000", "work", "--once", "request", "service=infer"]
+    run(*works, "--", sys.executable, "-c", FAILS_LATE, code=1)
+    run(*works, "--", sys.executable, "-c", FAILS_LATE)
+    assert [message["payload"] for message in run("log")] == ["bad", "good", 1]
+
+
+def test_a_command_that_is_not_there_takes_no_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its user is told, and the caller need not wait in vain for a worker that fails each time."""
+    words = ["work", "request", "service=infer", "--", "no-such-command"]
+    assert cli.main(["timeline", "--store", str(tmp_path), *words]) == 1
+    assert "there is no command 'no-such-command'" in capsys.readouterr().err
