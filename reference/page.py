@@ -175,6 +175,8 @@ def _commands(top: argparse.ArgumentParser) -> Iterator[str]:
     arguments = [a for a in top._actions if a not in commands and not isinstance(a, argparse._HelpAction)]
     for argument in arguments:
         must = " (required)" if argument.required and argument.option_strings else ""
+        if argument.help == argparse.SUPPRESS:  # the system's, which stand above
+            continue
         yield f"- `{_invocation(argument)}`{must}" + (f": {argument.help}" if argument.help else "")
     if arguments:
         yield ""

@@ -52,6 +52,15 @@ def test_a_conversation(run: Run) -> None:
     assert run("dump")[0]["integrity"] == "ok"
 
 
+def test_options_of_a_system_may_stand_before_and_behind_the_command(run: Run, tmp_path: Path) -> None:
+    """Behind it they count if they stand in both places; what stands before it alone is not undone."""
+    run("publish", "--as", "alice", "t")
+    assert [message["seq"] for message in run("tail", "--no-follow")] == [1]
+    assert run("tail", "--no-follow", "--store", str(tmp_path / "other")) == []
+    claims = [run("--lease-ms", "1", "claim", "--as", "a", "t", *more) for more in ([], ["--lease-ms", "60000"])]
+    assert claims[1][0]["lease_until_ms"] > claims[0][0]["lease_until_ms"] + 50_000
+
+
 def test_claims_and_presence(run: Run) -> None:
     """With tokens, states and heartbeats."""
     (claim,) = run("claim", "--as", "alice", "t1")
@@ -138,7 +147,7 @@ def test_what_a_command_runs_has_a_parameter_for_each_of_its_arguments() -> None
     """An argument that nobody takes would be left out in silence."""
     for command in _commands(cli.parser()):
         takes = inspect.signature(command.get_default("run")).parameters
-        for action in command._actions:
+        for action in [each for each in command._actions if each.help != argparse.SUPPRESS]:  # those are the system's
             is_of_the_bus = (command.prog, action.dest) == ("refbus relay receive", "agent")  # whose mailbox is opened
             assert action.dest == "help" or {action.dest, "arguments"} & takes.keys() or is_of_the_bus, command.prog
 

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 
 from refbus import __version__
 from refbus.cli import comms, relay, timeline, topics, worker
@@ -64,9 +65,19 @@ def parser() -> argparse.ArgumentParser:
         added = systems.add_parser(
             name, help=system.HELP, epilog=system.EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
         )
-        system.add_options(added)
-        added.add_argument(
+        system.add_commands(Commands(added, _options_of(system, added)))
+    return top
+
+
+def _options_of(system: ModuleType, parser: argparse.ArgumentParser) -> Parser:
+    """Add a system's own options to its parser, and return them for its commands: they may stand behind those, too."""
+    again = Parser(add_help=False)
+    for each in (parser, again):
+        system.add_options(each)
+        each.add_argument(
             "--synchronous", choices=("NORMAL", "FULL"), default="NORMAL", help="FULL survives power loss"
         )
-        system.add_commands(Commands(added))
-    return top
+    for action in again._actions:
+        action.default = argparse.SUPPRESS  # else it would undo what stands before the command
+        action.help = argparse.SUPPRESS  # the system's help has it
+    return again

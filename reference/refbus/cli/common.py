@@ -53,9 +53,10 @@ class Parser(argparse.ArgumentParser):
 
 
 class Commands:
-    """The commands of one parser."""
+    """The commands of one parser; `options` are those that each of them has."""
 
-    def __init__(self, parser: argparse.ArgumentParser) -> None:
+    def __init__(self, parser: argparse.ArgumentParser, options: Parser) -> None:
+        self._options = options
         self._commands: Any = parser.add_subparsers(metavar="COMMAND", required=True)
 
     def add(
@@ -74,7 +75,9 @@ class Commands:
         `who`: the parameter that `--as` is for; `shows`: the only member of the reply that is printed. One that only
         `views` makes no store.
         """
-        added: Parser = self._commands.add_parser(name, help=says, description=says, epilog=EXIT_CODES)
+        added: Parser = self._commands.add_parser(
+            name, help=says, description=says, epilog=EXIT_CODES, parents=[self._options]
+        )
         added.set_defaults(run=run, shows=shows, views=views)
         added.runs_command = runs_command
         if who is not None:
@@ -83,7 +86,7 @@ class Commands:
 
     def group(self, name: str, says: str) -> Commands:
         """A command with commands of its own."""
-        return Commands(self._commands.add_parser(name, help=says, description=says))
+        return Commands(self._commands.add_parser(name, help=says, description=says), self._options)
 
 
 def run(bus: Any, arguments: argparse.Namespace) -> int:

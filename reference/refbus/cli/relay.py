@@ -25,7 +25,8 @@ an orchestrator reads when it starts. Only CLIs that the setting `clis` names ar
 
   refbus relay init --lead boss
   refbus relay run --port 9100 &
-  refbus relay send --as alice --to bob 'done with the parser'
+  refbus relay receive --as bob                         # makes bob's folder: without one nobody can send to bob
+  refbus relay send --as alice --to bob --wait 5 'done with the parser'
   refbus relay receive --as bob --take
 """
 

@@ -63,7 +63,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--lease-ms", type=int, metavar="MS", help="how long a claim lasts (default: 60 s)")
     parser.add_argument("--unread-max", type=int, metavar="N", help="refuse messages to who has so many unread ones")
-    parser.add_argument("--deliveries-max", type=int, metavar="N", help="given so often, a message is a dead letter")
+    parser.add_argument(
+        "--deliveries-max", type=int, metavar="N", help="a message that `process` handed out so often is a dead letter"
+    )
     keys = parser.add_mutually_exclusive_group()
     keys.add_argument(
         "--signing-key-file", type=Path, metavar="FILE", dest="key_file", help="sign and verify messages with its keys"

@@ -108,8 +108,11 @@ class Leases:
             state = State(*row)
             owner = _owner(state, agent_id)
             before = self.delivery_of(tx, message_id, owner, state)
-            if before.delivery_count == 0 or delivery_count not in (None, before.delivery_count):
+            if before.delivery_count == 0:
                 raise NotClaimed(f"{message_id:.80} is not in the hands of {owner}")
+            if delivery_count not in (None, before.delivery_count):
+                now = f"{owner} has it by claim {before.delivery_count}"
+                raise NotClaimed(f"claim {delivery_count} of {message_id:.80} is over: {now}")
             if before.status not in ("pending", "processing"):
                 return {"status": before.status}
             if before.status == "pending":

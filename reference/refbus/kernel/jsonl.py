@@ -67,6 +67,16 @@ class JsonlFile:
         finally:
             os.close(fd)
 
+    def values(self) -> Iterator[Any]:
+        """The values of the whole lines; of a line that is no JSON, None."""
+        try:
+            with self._path.open("rb") as file:
+                yield from map(_value_of, file)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise of_os_error(error, definite=True) from error
+
     def make_durable(self) -> None:
         """Sync the file and its folder's entry."""
         try:

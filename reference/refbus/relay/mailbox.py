@@ -26,6 +26,10 @@ log = logging.getLogger("refbus.relay.mailbox")
 FULL_PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6)  # before the next attempt on a full disk (6.2)
 LOOK_S = 0.1
 _OUTCOME = "SELECT status, last_error FROM messages WHERE message_id = ?"
+_LOST = """
+    SELECT agent_name FROM messages
+    WHERE direction = 'inbox' AND last_error = 'inbox_lost' AND file_path LIKE '%-' || ? || '.msg' ORDER BY agent_name
+"""
 
 
 class Sent(TypedDict):
@@ -35,7 +39,9 @@ class Sent(TypedDict):
 
 
 class Outcome(TypedDict):
-    """done: it was processed. Status and error are the ledger's; None where no orchestrator has seen the message."""
+    """done: it was processed, and each recipient has it; error: the ledger's, or `inbox_lost: ` and whose inbox took
+    none. The status is the ledger's; None where no orchestrator has seen the message.
+    """
 
     done: bool
     message_id: str
@@ -97,14 +103,18 @@ class Mailbox:
         return {"message_id": names.message_id(self.agent, name)}
 
     def outcome(self, message_id: str, wait_s: float = 0.0) -> Outcome:
-        """What became of a message that was sent, as far as that is known after wait_s; true if it was processed."""
+        """What became of a message that was sent, as far as that is known after wait_s; true if it was processed, and
+        each recipient has it.
+        """
         deadline = time.monotonic() + wait_s
         status = error = None
         while True:
             with contextlib.suppress(NotFound), View(self.root) as view:
                 status, error = view.store.db.row(_OUTCOME, (message_id,)) or (None, None)
+                lost = [name for (name,) in view.store.db.rows(_LOST, (names.uuid(message_id),))]
+                error = f"inbox_lost: {', '.join(lost)}" if lost else error
             if status in ("completed", "archived", "failed") or time.monotonic() > deadline:
-                done = status in ("completed", "archived")
+                done = status in ("completed", "archived") and error is None
                 return verdict(Outcome(done=done, message_id=message_id, status=status, error=None if done else error))
             time.sleep(LOOK_S)
 

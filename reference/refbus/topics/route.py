@@ -156,7 +156,8 @@ class Route:
             topic = _newest(tx, name, "closed")
         if topic is None:
             raise TopicNotFound(
-                f"no {'' if allow_closed else 'open '}topic is named {name!r:.80}; topic_list shows what there is"
+                f"no {'' if allow_closed else 'open '}topic is named {name!r:.80}: topic_create makes one,"
+                " topic_list shows what there is"
             )
         return topic
 

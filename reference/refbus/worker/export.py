@@ -2,7 +2,8 @@
 
 `kernel.jsonl` writes the file; `export_state` is written last of all, once the file is durable. So after a crash the
 file may be ahead of it, and is believed. Where the file is behind, somebody moved it away, and the export goes on
-where `export_state` says (W25).
+where `export_state` says (W25). A clone of a repository has the file and not the database: its lines are another
+database's history, which no export may cut off.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from refbus.kernel.errors import IdConflict
 from refbus.kernel.jsonl import JsonlFile
 from refbus.worker.message import EVERYWHERE, as_row
 from refbus.worker.replies import Exported
@@ -26,16 +28,31 @@ class Export:
         self._store = store
 
     def export_to_jsonl(self) -> Exported:
-        """Append the messages that bus.jsonl lacks. Any number of exporters, any crash: each seq exactly once."""
+        """Append the messages that bus.jsonl lacks. Any number of exporters, any crash: each seq exactly once.
+
+        Errors: ID_CONFLICT where the file is another database's.
+        """
         file = JsonlFile(self._store.folder / JSONL_NAME, self._store.folder / LOCK_NAME, self)
         with file.locked():
             stated, given = self._store.db.row(_STATED_AND_GIVEN)
+            if not stated:
+                self._refuse_anothers(file, given)
             # Nobody can have exported anything beyond the last number given.
             last_seq = file.bring_up_to_date(stated if type(stated) is int and stated <= given else 0)
             if stated != last_seq:
                 file.make_durable()
                 self._store.db.write("INSERT OR REPLACE INTO export_state (id, last_seq) VALUES (1, ?)", (last_seq,))
         return {"last_seq": last_seq}
+
+    def _refuse_anothers(self, file: JsonlFile, given: int) -> None:
+        """Refuse a file with numbers that this database, which has exported nothing yet, never gave."""
+        values = list(file.values())
+        seqs = [value["seq"] for value in values if type(value) is dict and type(value.get("seq")) is int]
+        if max(seqs, default=0) > given and not any(map(self.holds, values)):
+            raise IdConflict(
+                f"{JSONL_NAME} has {len(seqs)} messages of another database, as a clone has that brought the file"
+                " alone: move the file away, then export again"
+            )
 
     def lines_after(self, last_seq: int) -> tuple[list[str], int]:
         """The next messages as lines."""

@@ -13,6 +13,7 @@ from reference.tests.relay.conftest import Agents, OpenRelay, events, permission
 from refbus.kernel.clock import Clock
 from refbus.kernel.errors import BusError, InvalidArgument
 from refbus.relay.bus import RelayBus
+from refbus.relay.mailbox import Mailbox
 
 
 @pytest.mark.parametrize("what", ["file", "outbox", ".pending"])
@@ -126,9 +127,11 @@ def test_an_inbox_that_is_a_link_gets_nothing(relay: RelayBus, agents: Agents, t
     inboxes = [agents.root / "agents" / name / "inbox" for name in ("bob", "cid")]
     inboxes[0].symlink_to(outside, target_is_directory=True)
     for _ in range(2):
-        agents.send("ann", "bob", "secret")
+        sent = agents.send("ann", "bob", "secret")
         agents.send("ann", "*", "secret")
         relay.scan()
+        outcome = Mailbox(agents.root, "ann").outcome(sent)
+        assert (bool(outcome), outcome["status"], outcome["error"]) == (False, "archived", "inbox_lost: bob")
         if not inboxes[1].is_symlink():
             inboxes[1].rename(tmp_path / "taken")
             inboxes[1].symlink_to(outside, target_is_directory=True)

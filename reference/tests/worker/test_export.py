@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from refbus.kernel import files, jsonl
-from refbus.kernel.errors import BusError, Busy, DiskFull, IoError
+from refbus.kernel.errors import BusError, Busy, DiskFull, IdConflict, IoError
 from refbus.worker.bus import WorkerBus
 from refbus.worker.export import ROWS_AT_ONCE
 
@@ -69,6 +69,24 @@ def test_a_damaged_end_is_repaired(bus: WorkerBus, tail: bytes) -> None:
     publish(bus, 2)
     bus.export_to_jsonl()
     assert lines(bus) == bus.dump()["messages"]
+
+
+@pytest.mark.parametrize("published", [0, 1])
+def test_a_file_that_came_without_its_database_is_left_alone(bus: WorkerBus, published: int, tmp_path: Path) -> None:
+    """As in a clone of a repository: its lines are the only copy here. Once it is moved away, an export begins anew."""
+    publish(bus, 3)
+    bus.export_to_jsonl()
+    history = (bus.folder / "bus.jsonl").read_bytes()
+    (clone := tmp_path / "clone").mkdir()
+    (clone / "bus.jsonl").write_bytes(history)
+    with WorkerBus(clone) as other:
+        publish(other, published)
+        with pytest.raises(IdConflict, match="3 messages of another database"):
+            other.export_to_jsonl()
+        assert (clone / "bus.jsonl").read_bytes() == history
+        (clone / "bus.jsonl").rename(clone / "history.jsonl")
+        assert other.export_to_jsonl()["last_seq"] == published
+        assert lines(other) == other.dump()["messages"]
 
 
 def test_bytes_in_a_strangers_row_do_not_stop_it(bus: WorkerBus) -> None:
