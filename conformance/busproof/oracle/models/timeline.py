@@ -181,6 +181,7 @@ class TimelineModel(Model):
         self.tickets: dict[Any, tuple[Consumer, int]] = {}
         self.came_back = 0
         self.is_tampered = False
+        self.taken_out: set[tuple[str, int]] = set()  # the timeline and the number of each
 
     # -- valid values
 
@@ -432,13 +433,18 @@ class TimelineModel(Model):
 
     def next_of(self, consumer: Consumer, mask: dict[str, Any]) -> int | None:
         """The place of the next message: first those that came back, then those that nobody has had yet."""
-        open_ = [at for at, message in enumerate(self.record) if at not in consumer.done and matches(mask, message.key)]
+        there = [at for at, message in enumerate(self.record) if not self.is_taken_out(message)]
+        open_ = [at for at in there if at not in consumer.done and matches(mask, self.record[at].key)]
         back = [at for at in open_ if at in consumer.held and self.is_back(consumer.held[at])]
         fresh = [at for at in open_ if at not in consumer.held]
         first = self.choice("timeline.cursor.07", "the oldest", *ORDERS, "what nobody had yet")
         if first in ORDERS:  # on another bus
             back.sort(key=lambda at: ORDERS[first](consumer.held[at]))
         return next(iter(fresh + back if first == "what nobody had yet" else back + fresh), None)
+
+    def is_taken_out(self, message: Message) -> bool:
+        """Did somebody remove it from the file?"""
+        return (message.key["timeline"], message.number) in self.taken_out
 
     def sharing(self, group: str | None) -> str | None:
         """The owner of the work: the group itself, or all that ask with the filter."""
@@ -727,13 +733,15 @@ class TimelineModel(Model):
         return {"is_other": True}
 
     def take_out(self, timeline: str, number: int) -> dict[str, Any]:
-        """Somebody removes a message from the file; see tamper."""
+        """Somebody removes a message from the file; see tamper. And no worker is given it: it holds up no other."""
         self.is_tampered = True
+        self.taken_out.add((timeline, number))
         return {"is_other": True}
 
     def mend(self) -> dict[str, Any]:
         """Everything is as it was."""
         self.is_tampered = False
+        self.taken_out.clear()
         return {}
 
     def burn(self, upto: int) -> dict[str, Any]:
