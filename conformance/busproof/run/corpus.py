@@ -10,7 +10,7 @@ from busproof.contract.catalogue import CORPUS, Requirement, catalogue
 from busproof.play.explore import corpus
 from busproof.play.explore.script import Step
 from busproof.play.explore.stage import Specification
-from busproof.run.result import A_CLOCK, BUDGET_SPENT, NOT_REACHED, RowResult, decided, if_broken
+from busproof.run.result import BUDGET_SPENT, NOT_REACHED, RowResult, a_clock, decided, if_broken
 from busproof.run.rows import decided_by, not_judged
 from busproof.systems import SYSTEMS
 
@@ -20,7 +20,7 @@ def run_corpus(fleet: Fleet, item: str) -> list[RowResult]:
     specification = SYSTEMS[fleet.system].model
     own = [row for row in decided_by(fleet.system, item) if row.item == CORPUS]
     if specification is None or (specification.needs_clock and fleet.hello.clock == "wall"):
-        why = f"the corpus needs {A_CLOCK}"
+        why = f"the corpus needs {a_clock(fleet.specs[0])}"
         return [not_judged(fleet, row, CORPUS) or decided(row, "could-not-run", why) for row in own]
     rows = catalogue(fleet.system)
     wanted = item.partition(":")[2]

@@ -8,7 +8,7 @@ from busproof.bus.fleet import Fleet
 from busproof.contract.catalogue import CORPUS, HISTORY, Requirement, catalogue
 from busproof.play.explore import corpus
 from busproof.play.suite import rows_of
-from busproof.run.result import A_CLOCK, RowResult, decided
+from busproof.run.result import RowResult, a_clock, decided
 from busproof.systems import SYSTEMS
 
 
@@ -44,7 +44,7 @@ def not_judged(fleet: Fleet, row: Requirement, item: str) -> RowResult | None:
     if missing:
         return decided(row, "not-applicable", _undeclared(fleet, missing))
     if "clock" in needs and hello.clock == "wall":
-        return decided(row, "could-not-run", f"needs {A_CLOCK}")
+        return decided(row, "could-not-run", f"needs {a_clock(fleet.specs[0])}")
     return None
 
 

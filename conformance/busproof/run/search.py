@@ -14,7 +14,7 @@ from busproof.play.explore.search import Program, search
 from busproof.play.explore.search import play as play_again
 from busproof.play.explore.stage import Specification
 from busproof.play.ties import tied
-from busproof.run.result import A_CLOCK, RowResult, decided
+from busproof.run.result import RowResult, a_clock, decided
 from busproof.systems import SYSTEMS
 
 NIGHTLY_PROGRAMS = 1_500  # by day Specification.programs
@@ -28,7 +28,7 @@ def run_search(fleet: Fleet, rows: list[Requirement], item: str, profile: str, s
     is alone takes all. A difference only where the seed leaves a choice is no fault."""
     specification = SYSTEMS[fleet.system].model
     if specification is None or (specification.needs_clock and fleet.hello.clock == "wall"):
-        return [decided(row, "could-not-run", f"the search needs {A_CLOCK}") for row in rows]
+        return [decided(row, "could-not-run", f"the search needs {a_clock(fleet.specs[0])}") for row in rows]
     known, whole, cut = catalogue(fleet.system), 0, 0
     failed: dict[str, RowResult] = {}
     for drawn, again in _programs(fleet, specification, item, profile, seed or 1):
