@@ -9,7 +9,7 @@ from plant import fault, patch, rewrite
 from refbus.kernel.db import Database
 from refbus.kernel.errors import BusError, DiskFull
 from refbus.mailbox import bus as module
-from refbus.mailbox.bus import BaseConflict, MailboxBus, promising
+from refbus.mailbox.bus import BaseConflict, MailboxBus, MailboxFull, promising
 
 CONTROL = "log.body_limit"
 
@@ -315,3 +315,21 @@ class RemembersKeysInItsMemory(MailboxBus):
             return super()._sent_before(tx, draft)
         known.add(key)
         return None
+
+
+@fault("mailbox.log.08", item="log.unread_limit", author="public report, qwen-code #10072")
+class ABroadcastPassesFullInboxesBy(MailboxBus):
+    """A broadcast is answered as done though an inbox was full: that one gets nothing."""
+
+    def _readers(self, tx: Any, draft: dict[str, Any]) -> list[str]:
+        readers = super()._readers(tx, draft)
+        return (
+            readers if draft["recipient"] is not None else [reader for reader in readers if self._has_room(tx, reader)]
+        )
+
+    def _has_room(self, tx: Any, reader: str) -> bool:
+        try:
+            self._require_room(tx, reader)
+        except MailboxFull:
+            return False
+        return True

@@ -84,3 +84,14 @@ def tries_are_not_counted():
         "(row.retry_count + 1, error, tx.now_ms, row.id)",
         "(min(1, row.retry_count + 1), error, tx.now_ms, row.id)",
     )
+
+
+@fault("relay.retry.08", item="corpus:one_behind_a_crowd_that_waits", author="public report, opik #8137")
+def looks_at_the_first_hundred_that_wait():
+    """A pass looks at the oldest hundred that wait: while none of these is due, nothing behind them is handled."""
+    rewrite(
+        ledger.due,
+        "FROM messages WHERE status",
+        "FROM (SELECT * FROM messages WHERE status = 'pending' AND direction = 'outbox' ORDER BY id LIMIT 100) "
+        "WHERE status",
+    )

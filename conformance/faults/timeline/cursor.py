@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from plant import fault, patch, rewrite
+from plant import fault, patch, reword, rewrite
 from waits import timed_before_the_lock
 
 from refbus.kernel import wake
@@ -326,3 +326,9 @@ def times_before_the_lock():
 def floors_of_32_bits():
     """A consumer's floor is kept in 31 bits."""
     rewrite(SqliteQueue.take, "(name, position))", "(name, position & 0x7FFFFFFF))")
+
+
+@fault("timeline.cursor.01", item="corpus:taken_out_while_in_hand", author="public report, lorawan-stack #5321")
+def hands_on_what_is_gone():
+    """A message that was removed from the file is handed on when its time is over: the fetch fails, each time."""
+    reword(sqlite, "_DUE", "messages.position = deliveries.position AND typeof(number) = 'integer'", "1")

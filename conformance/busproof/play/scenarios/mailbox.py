@@ -29,6 +29,18 @@ def _bodies(reader: Session) -> list[str]:
     return [message["body"] for message in reader.call("receive")["messages"]]
 
 
+def _emptied(ctx: Ctx, reader: Session) -> list[str]:
+    """The bodies of all that waits, answer by answer, until one shows nothing new."""
+    bodies: dict[str, str] = {}
+    while True:
+        shown = {message["id"]: message["body"] for message in reader.call("receive")["messages"]}
+        if shown.keys() <= bodies.keys():
+            return list(bodies.values())
+        bodies |= shown
+        if ctx.has("ack"):
+            reader.call("ack", ids=list(shown))
+
+
 @scenario("log.body_limit", needs=("body_chars_max",))
 def body_limit(ctx: Ctx) -> None:
     """A body of the declared size arrives; one character more is refused, and shown to nobody."""
@@ -53,6 +65,10 @@ def unread_limit(ctx: Ctx) -> None:
     refusal = ann.refusal("send", to="bob", body="one more")
     is_shown = "one more" in _bodies(bob)
     ctx.expect("mailbox.log.15", definite(refusal, "MAILBOX_FULL") and not is_shown, f"of one more {said(refusal)}")
+    if ctx.has("broadcast") and (ctx.has("ack") or ctx.has("consumes")):
+        is_sent = ann.refusal("send", body="to all") is None
+        if is_sent and "to all" not in _emptied(ctx, bob):  # the row of another item (decision 0033)
+            ctx.expect("mailbox.log.08", False, "a broadcast is answered, and the full inbox never shows it")
 
 
 @scenario("log.age_limit", needs=("ttl_ms",))
