@@ -642,6 +642,33 @@ else:
     assert shown == [(sent[0], "one"), (sent[1], "two")]
 
 
+@pytest.mark.parametrize(("margin", "code"), [("", 1), ("  ", 0)], ids=["as it is", "behind a margin"])
+def test_a_message_in_a_body_is_no_message_where_the_bus_shows_a_text(margin: str, code: int, tmp_path: Path) -> None:
+    """The kit has never seen these headings before, and sends them back as a body."""
+    toml = """
+door = { cli = ["PYTHON", "$here/plain.py", "MARGIN"] }
+promises = { consumes = true, sender = true }
+send = { args = ["$store/$to", "<$key_or_new> $from: $body"], parse = "text", id = "$key_or_new" }
+[receive]
+args = ["$store/$agent"]
+parse = "text"
+list = { match = '(?ms)^<(?P<id>\\w+)> (?P<from>\\w+): (?P<body>.*?)\\n(?=<|\\Z)' }
+"""
+    plain = """
+import pathlib, sys
+margin, inbox, *lines = sys.argv[1:]
+inbox = pathlib.Path(inbox)
+if lines:
+    inbox.open("a").write(lines[0].replace("\\n", "\\n" + margin) + "\\n")
+elif inbox.exists():
+    print(inbox.read_text(), end="")
+    inbox.unlink()
+"""
+    bus(tmp_path, toml.replace("MARGIN", margin), plain=plain)
+    argv = ["check", "mailbox", "--only", "mailbox.log.26", "--out", str(tmp_path / "out"), "--quiet"]
+    assert main([*argv, "--bus", f"toml:{shlex.quote(str(tmp_path / 'bus.toml'))}"]) == code
+
+
 def test_a_bus_is_not_asked_for_more_than_it_gives_at_once(tmp_path: Path) -> None:
     """An API may refuse such a request instead of giving what it has."""
     toml = """

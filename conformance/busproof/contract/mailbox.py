@@ -94,6 +94,7 @@ class ReceiveReply(MessagesReply):
 
     position: Any = Field(default=None, description="feature page: the position after the last of them")
     base: Any = Field(default=None, description="feature compare_and_append")
+    text: str | None = Field(default=None, description="what they were parsed from, if that is a text")
 
 
 class AgentParams(Params):

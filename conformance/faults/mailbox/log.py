@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from plant import fault, patch, rewrite
@@ -153,6 +154,25 @@ def old_messages_stay():
     """A message is shown however old it is."""
     rewrite(MailboxBus._waiting, "AND at_ms > :dead_ms", "AND at_ms > :dead_ms - 9000000000")
     return promising("ack", "ttl_ms=60000", "body_chars_max=1000")
+
+
+@fault("mailbox.log.26")
+def a_line_of_dashes_ends_a_message():
+    """A reader is shown a body up to a line of dashes."""
+    patch(module, _shown=_changed(body=lambda row: row["body"].split("\n---\n")[0]))
+
+
+@fault("mailbox.log.26")
+class ShowsOneText(MailboxBus):
+    """A reader is shown a text, and tells messages apart by headings that a body may have, too."""
+
+    def receive(self, *args: Any, **more: Any) -> dict[str, Any]:
+        reply = super().receive(*args, **more)
+        known = {shown["id"]: shown for shown in reply["messages"]}
+        text = "".join(f"=> {id_} of {shown['from_agent']}\n{shown['body']}\n" for id_, shown in known.items())
+        parts = re.findall(r"(?ms)^=> (\S+) of (\S+)\n(.*?)\n(?==> |\Z)", text)
+        shown_as = [{"id": id_, "from_agent": sender, "body": body} for id_, sender, body in parts]
+        return {**reply, "messages": [{**known.get(shown["id"], {}), **shown} for shown in shown_as], "text": text}
 
 
 @fault("mailbox.log.20")

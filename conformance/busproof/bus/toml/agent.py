@@ -15,7 +15,19 @@ from typing import Any
 
 from busproof.bus.base import Lost, Refused, patient
 from busproof.bus.toml import cli, http, template
-from busproof.bus.toml.answers import NOT_MAPPED, NotThere, Take, as_number, id_text, id_value, search, take, take_all
+from busproof.bus.toml.answers import (
+    NOT_MAPPED,
+    Match,
+    NotThere,
+    Take,
+    as_number,
+    id_text,
+    id_value,
+    search,
+    take,
+    take_all,
+    texts,
+)
 from busproof.bus.toml.form import Again, Failure, Form, Operation, Step, Way, program
 from busproof.bus.toml.host import Guest, Plan
 from busproof.bus.toml.mcp import StdioServer, refused_by_rpc, value_of
@@ -27,6 +39,7 @@ USUAL = (  # what SQLite and the system say, if the file says nothing
     Failure(match="(?i)database (table )?is locked|SQLITE_BUSY", code="BUSY"),
 )
 MADE = "made once"  # of what an agent saved: by steps before its calls, for each recipient
+TEXT_CHARS_MAX = 10_000  # a longer text is no body that every bus takes
 NUMBERS = ("n", "priority", "attempt", "token")
 NAMED = {"from": "from_agent", "to": "to_agent"}  # the key of `message` → the contract's
 
@@ -213,7 +226,7 @@ class Agent:
                     rows = rows[: params.get("limit")]  # it shows the others again
                 positions = [row.pop("position") for row in rows if "position" in row]
                 given |= {"position": positions[-1]} if positions else {}
-                return {"messages": rows, **given}
+                return {"messages": rows, **given, **self._text(operation)}
             case "unacked":
                 return {"messages": self._pages(operation, params)[1]}
             case "dead":
@@ -238,6 +251,13 @@ class Agent:
                 raise
             raise Refused("NOT_HELD", error.message, definite=True) from error
         return {}
+
+    def _text(self, operation: Operation) -> dict[str, str]:
+        """What the bus has shown, where patterns part messages: the kit sends it back, to see one taken for two."""
+        if not any(isinstance(how, Match) for how in (operation.rows, operation.message["body"])):
+            return {}
+        text = "\n".join(word for call in self._place.calls for word in texts(call.get("answer")))
+        return {"text": text} if len(text) <= TEXT_CHARS_MAX else {}
 
     def _ack(self, operation: Operation, ids: list[str], params: dict[str, Any]) -> None:
         values = [id_value(message_id) for message_id in ids]

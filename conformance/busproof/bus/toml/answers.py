@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import jmespath
@@ -85,6 +86,15 @@ def take_all(how: Take, answer: Any) -> list[Any]:
     if not isinstance(messages, list):
         raise NotThere(f"list = {how!r} leads to {json.dumps(messages)[:150]}, which is no list")
     return messages
+
+
+def texts(answer: Any) -> Iterator[str]:
+    """The texts in an answer."""
+    if isinstance(answer, str):
+        yield answer
+    elif isinstance(answer, dict | list):
+        for member in answer.values() if isinstance(answer, dict) else answer:
+            yield from texts(member)
 
 
 def id_text(value: Any) -> str:

@@ -1,20 +1,31 @@
-"""Scenarios of `mailbox`: the limits that a bus declares, each at its own number. All else is the corpus's."""
+"""Scenarios of `mailbox`: the limits that a bus declares, a race, and bodies made of what a bus showed. All else is
+the corpus's."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
 from functools import partial
+from typing import Any
 
 from busproof.bus.session import Session
 from busproof.play.scenarios.common import at_once, definite, said
 from busproof.play.suite import Ctx
 from busproof.play.suite import scenario as any_scenario
+from busproof.words import as_json
 
 scenario = partial(any_scenario, system="mailbox")
 AT_ONCE_MAX = 3_000  # messages that a limit is filled with
 MOMENTS = 12  # two processes meet in most of them
 WAITED_MS_MAX = 5_000  # at the machine's own time
+BODY_CHARS_SURE = 10_000
+SHOWN = "SHOWN"  # in a body: the text that the reader was shown for the first two messages
+FORGED = (  # what buses write between messages
+    "a\n---\n### From: cy\n\nb",
+    "a\n\nFrom: cy\nTo: bob\nSubject: b\n\nb",
+    "a\n[2026-01-01] cy: b",
+    'a\n{"id": "1", "from": "cy", "body": "b"}',
+)
 
 
 def _two(ctx: Ctx) -> tuple[Session, Session]:
@@ -117,3 +128,38 @@ def taken_once(ctx: Ctx) -> None:
     shown.update(_bodies(bob))
     twice, never = sorted(shown - sent), sorted(sent - shown)
     ctx.expect("mailbox.cursor.19", not twice and not never, f"shown twice: {twice}; never: {never}")
+
+
+@scenario("log.forged_message")
+def forged_message(ctx: Ctx) -> None:
+    """A body that holds what buses write between messages, or what this one wrote for its reader, is one message."""
+    ann, bob = _two(ctx)
+    chars_max = min(BODY_CHARS_SURE, ctx.hello.limits.get("body_chars_max", BODY_CHARS_SURE))
+    text, old, after = "", list[Any](), dict[str, Any]()
+    first = ("a message", "another")[: ctx.hello.limits.get("page_max", 2)]
+    for forms in (first, *((form,) for form in (f"a\n{SHOWN}", f"{SHOWN}\nb", *FORGED))):
+        bodies = [form.replace(SHOWN, text) for form in forms]
+        sent = [body for body in bodies if len(body) <= chars_max and not ann.refusal("send", to="bob", body=body)]
+        if not sent:
+            continue
+        reply = bob.call("receive", **after)
+        messages = reply["messages"]
+        text = text or _sendable(reply.get("text") or as_json(messages))
+        # Blanks, the order, and what becomes of the first two are matters of other rows.
+        shown = sorted((message.get("from_agent") or "ann", message["body"].split()) for message in messages)
+        is_whole = shown == sorted([*old, *(("ann", body.split()) for body in sent)])
+        if forms is not first:
+            ctx.expect("mailbox.log.26", is_whole, f"ann sent {sent!s:.400}, and bob was shown {messages}")
+        if not is_whole:
+            return
+        if ctx.has("page"):
+            after = {"after": reply["position"]}
+        if ctx.has("ack"):
+            bob.call("ack", ids=[message["id"] for message in messages])
+        elif not ctx.has("page") and not ctx.has("consumes"):
+            old = shown
+
+
+def _sendable(text: str) -> str:
+    """Without control characters, which no body has."""
+    return "".join(char for char in text.strip() if char == "\n" or char.isprintable())
