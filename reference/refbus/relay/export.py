@@ -1,4 +1,4 @@
-"""The ledger as it stands, and copies of it (7.3, 7.5)."""
+"""The ledger as it stands, in numbers and whole, and copies of it (7.3, 7.5)."""
 
 from __future__ import annotations
 
@@ -29,6 +29,24 @@ class Dump(TypedDict):
     audit: list[dict[str, Any]]
 
 
+class AgentState(TypedDict):
+    """One agent."""
+
+    name: str
+    status: str
+
+
+class Standing(TypedDict):
+    """Rows of the ledger by status, and the agents by name."""
+
+    pending: int
+    processing: int
+    completed: int
+    failed: int
+    archived: int
+    agents: list[AgentState]
+
+
 class Done(TypedDict):
     """Nothing to say."""
 
@@ -38,6 +56,13 @@ class Export:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+
+    def status(self) -> Standing:
+        """How many messages are in each state, and the agents."""
+        with self._store.snapshot() as tx:
+            count = dict(tx.rows("SELECT status, count(*) FROM messages GROUP BY status"))
+            counts = {status: count.get(status, 0) for status in Standing.__annotations__}
+            return {**counts, "agents": tx.dicts("SELECT name, status FROM agents ORDER BY name")}  # type: ignore[typeddict-item]
 
     def dump(self) -> Dump:
         """All tables, at one moment."""

@@ -8,8 +8,6 @@ from refbus.kernel.errors import NotFound
 from refbus.relay import tree
 from refbus.relay.audit import Audit
 from refbus.relay.export import Export
-from refbus.relay.presence import Presence
-from refbus.relay.status import Status
 from refbus.relay.store import Store
 
 
@@ -21,10 +19,9 @@ class View:
         if not (Path(root) / tree.LEDGER).exists():
             raise NotFound(f"there is no {str(Path(root) / tree.LEDGER)!a:.300}")
         self.store = Store(root, hold=False)
+        export = Export(self.store)
+        self.status, self.dump, self.backup = export.status, export.dump, export.backup
         self.trail = Audit(self.store).trail
-        self.status = Status(self.store, Presence(self.store, Audit(self.store))).status
-        self.dump = Export(self.store).dump
-        self.backup = Export(self.store).backup
 
     def __enter__(self) -> View:
         return self
