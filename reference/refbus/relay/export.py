@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 
 from refbus.kernel.db import fault
 from refbus.kernel.errors import InvalidArgument, of_os_error
-from refbus.kernel.files import FILE_MODE, sync_folder
+from refbus.kernel.files import FILE_MODE, sync, sync_folder
 from refbus.kernel.rules import limit as limits
 from refbus.relay.deliver import newest_in_inboxes
 from refbus.relay.store import SCHEMA, Store
@@ -87,8 +87,7 @@ class Export:
                 with contextlib.closing(sqlite3.connect(scratch)) as copy:
                     self._store.db.connection().backup(copy)
                     copy.execute("PRAGMA journal_mode = DELETE")
-                with open(scratch, "rb") as file:
-                    os.fsync(file.fileno())
+                sync(scratch)
                 os.replace(scratch, target)
                 sync_folder(target.parent)
             finally:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from refbus.kernel.errors import NotFound
+from refbus.kernel.face import Face
 from refbus.relay import tree
 from refbus.relay.audit import Audit
 from refbus.relay.export import Export
 from refbus.relay.store import Store
 
 
-class View:
+class View(Face):
     """The questions that can be asked while somebody else runs."""
 
     def __init__(self, root: Path | str) -> None:
@@ -23,8 +24,6 @@ class View:
         self.status, self.dump, self.backup = export.status, export.dump, export.backup
         self.trail = Audit(self.store).trail
 
-    def __enter__(self) -> View:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Let go of the ledger."""
         self.store.close()
