@@ -82,16 +82,12 @@ def rerun(bus: TimelineBus, timeline: str, submission: str, handler: Callable[[R
     invoke = next((seen for seen in recorded["messages"] if seen["key"] and seen["key"]["type"] == "invoke"), None)
     if complete is None or invoke is None:
         raise NotFound(f"submission {submission!r:.100} has no end yet")
-    run = Run(bus, _seen_from(invoke, timeline), from_record=True)
+    # An ancestor's message, under the name that the timeline knows it by.
+    run = Run(bus, {**invoke, "key": {**(invoke["key"] or {}), "timeline": timeline}}, from_record=True)
     payload = handler(run)
     state = state_hash(run.state)
     same = limits.payload(payload) == limits.payload(complete["payload"]) and state == complete["state"]
     return {"same": same, "payload": payload, "state": state}
-
-
-def _seen_from(message: Message, timeline: str) -> Message:
-    """A message of an ancestor under the name that the timeline knows it by."""
-    return {**message, "key": {**(message["key"] or {}), "timeline": timeline}}
 
 
 def reply_of(message: Message) -> Key:

@@ -12,6 +12,7 @@ on it is answered, come what may.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
 import signal
@@ -170,7 +171,8 @@ class Session:
             request.woken.clear()
             with self.bus.notifier.subscribed(wake, call.sees_news):
                 if not await self.threads.run(call.has_news):
-                    await _within(call.left_s, request.woken)
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(request.woken.wait(), call.left_s)
 
     async def _give_back_if_gone(self, call: SyncCall, request: Request) -> None:
         """A thread is not interrupted: whether the caller went meanwhile shows here."""
@@ -179,13 +181,6 @@ class Session:
                 await self.threads.run(call.give_back)
             except BusError as error:
                 logger.warning("a cancelled sync has consumed messages: %s", error)
-
-
-async def _within(timeout_s: float, event: asyncio.Event) -> None:
-    try:
-        await asyncio.wait_for(event.wait(), timeout_s)
-    except TimeoutError:
-        return
 
 
 def _described(name: str, tool: dict[str, Any]) -> dict[str, Any]:
