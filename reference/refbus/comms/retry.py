@@ -197,5 +197,4 @@ def _agent_of(letter_id: str, message_id: str) -> str | None:
 
 def _check_retry(max_attempts: object, base_delay: object) -> None:
     limits.integer("max_attempts", max_attempts, 1, ATTEMPTS_MAX)
-    if not 0 <= limits.number("base_delay", base_delay) <= BASE_DELAY_S_MAX:
-        raise InvalidArgument(f"base_delay must lie between 0 and {BASE_DELAY_S_MAX:g} seconds")
+    limits.number("base_delay, in seconds,", base_delay, 0, BASE_DELAY_S_MAX)

@@ -89,8 +89,7 @@ class Calls:
         """The common way of all three."""
         if not isinstance(key, Invoke | Request | Delegate):
             raise InvalidArgument(f"nobody answers a {keys.NAMES[type(key)]}")
-        if limits.integer("timeout_ms", timeout_ms) > TIMEOUT_MS_MAX:
-            raise InvalidArgument(f"timeout_ms must lie between 0 and {TIMEOUT_MS_MAX}")
+        limits.integer("timeout_ms", timeout_ms, 0, TIMEOUT_MS_MAX)
         request = draft(key, payload, nonce)
         known = self.recall(request)
         if known is not None:
