@@ -126,7 +126,6 @@ class SqliteQueue(Queue):
         )
 
     def extend(self, delivery: str) -> None:
-        """See Queue."""
         with self.store.transaction() as tx:
             tx.execute(
                 "UPDATE deliveries SET visible_at_us = ? WHERE consumer = ? AND position = ? AND delivery_count = ?",
