@@ -1,7 +1,7 @@
 """`python start.py SYSTEM.NOUN.NAME[+NAME…] [PROGRAM ARGUMENT…]`: the reference with a fault, or with several choices.
 
 Serves the bus as the reference does: topics over MCP, the others line by line. With PROGRAM, a module of the reference,
-it runs that with the fault instead: `start.py relay.cli.NAME refbus.cli relay --root FOLDER run`.
+it runs that with the fault instead: `start.py relay.cli.NAME refbus relay --root FOLDER run`.
 """
 
 from __future__ import annotations

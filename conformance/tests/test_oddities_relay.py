@@ -104,7 +104,7 @@ def test_an_agent_that_the_kit_writes_leaves_nothing_odd(tmp_path: Path, capsys:
 @pytest.mark.parametrize("item", ["log.tree", "lease.lock", "limit.links"])
 def test_an_orchestrator_that_runs_by_itself_is_judged_by_its_folder(item: str) -> None:
     """`files:CMD`: no adapter, the tree as it stands, and the wall clock: what needs another is could-not-run."""
-    fleet = Fleet([f"files:{sys.executable} -m refbus.cli relay run"], system="relay")
+    fleet = Fleet([f"files:{sys.executable} -m refbus relay run"], system="relay")
     try:
         results = run_item(fleet, item)
         assert fleet.hello.features == ["sqlite"]  # as its ledger says
@@ -119,6 +119,6 @@ def test_an_orchestrator_that_runs_by_itself_is_judged_by_its_folder(item: str) 
 @pytest.mark.nightly
 def test_our_own_orchestrator_is_blamed_for_nothing_where_it_runs_by_itself(tmp_path: Path) -> None:
     """All rows that a folder shows; the rest needs a clock that can be set."""
-    bus = f"files:{sys.executable} -m refbus.cli relay run"
+    bus = f"files:{sys.executable} -m refbus relay run"
     done = busproof("check", "relay", "--bus", bus, "--out", str(tmp_path), "--mixed-with", "none")
     assert lines.load(tmp_path / "report.jsonl").footer["failed"] == [], done.stdout

@@ -39,7 +39,7 @@ Found = tuple[dict[str, Any], list[str]]
 @contextlib.contextmanager
 def orchestrator(root: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The service, as one runs it."""
-    command = [sys.executable, "-m", "refbus.cli", "relay", "--root", str(root), "run", "--log-level", "error"]
+    command = [sys.executable, "-m", "refbus", "relay", "--root", str(root), "run", "--log-level", "error"]
     process = subprocess.Popen(command)
     try:
         while not (root / tree.LEDGER).exists():

@@ -153,8 +153,8 @@ def test_what_a_command_runs_has_a_parameter_for_each_of_its_arguments() -> None
 
 
 def test_the_module_is_a_program(tmp_path: Path) -> None:
-    """`python -m refbus.cli`."""
-    argv = [sys.executable, "-m", "refbus.cli", "worker", "--store", str(tmp_path / "s"), "poll", "--as", "a"]
+    """`python -m refbus`."""
+    argv = [sys.executable, "-m", "refbus", "worker", "--store", str(tmp_path / "s"), "poll", "--as", "a"]
     assert subprocess.run(argv, check=False).returncode == 0
 
 
@@ -211,7 +211,7 @@ def test_an_empty_path_is_not_the_folder_one_stands_in(
 def test_output_that_nobody_reads_ends_quietly(bus: WorkerBus) -> None:
     """As of any program in a pipe before `head`."""
     bus.publish_many("a", [{"type": "note", "payload": "x" * 4000} for _ in range(40)])
-    argv = [sys.executable, "-m", "refbus.cli", "worker", "--store", str(bus.folder), "poll", "--as", "b"]
+    argv = [sys.executable, "-m", "refbus", "worker", "--store", str(bus.folder), "poll", "--as", "b"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
         assert program.stdout and program.stderr
         program.stdout.read(10)
@@ -235,7 +235,7 @@ def test_a_link_to_itself_and_no_port_are_refused_without_a_traceback(
 
 def refbus(store: Path, *words: str) -> list[str]:
     """The command line of a program that runs by itself."""
-    return [sys.executable, "-m", "refbus.cli", "worker", "--store", str(store), *words]
+    return [sys.executable, "-m", "refbus", "worker", "--store", str(store), *words]
 
 
 def eventually(look: Callable[[], Any]) -> Any:

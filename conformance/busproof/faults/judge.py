@@ -112,7 +112,7 @@ def by_test(fault: Fault) -> Judgement:
     """A test of the reference, run with the fault, fails; without the fault it passes."""
     pytest = ("pytest", "-q", "-x", fault.test)
     # Planted where the test runs; and a test that starts the program starts that with the fault.
-    environment = {**os.environ, "REFBUS_CLI": shlex.join(fault.command("refbus.cli"))}
+    environment = {**os.environ, "REFBUS_CLI": shlex.join(fault.command("refbus"))}
     faulty = subprocess.run(fault.command(*pytest), env=environment, capture_output=True, text=True, check=False)
     sound = subprocess.run([sys.executable, "-m", *pytest], capture_output=True, text=True, check=False)
     judgement = Judgement(fault, [fault.test], alive="the test passes without the fault")

@@ -6,7 +6,7 @@ import os
 from plant import fault, patch, rewrite
 
 from refbus.kernel.msgfile import Stat
-from refbus.relay import archive, export, metrics, passes, process, status
+from refbus.relay import archive, export, metrics, passes, process
 from refbus.relay.archive import Archive
 from refbus.relay.recovery import Recovery
 
@@ -100,7 +100,7 @@ def nothing_is_archived():
 def only_outboxes_count():
     """status does not count delivered files."""
     rewrite(
-        status.Status.status,
+        export.Export.status,
         "FROM messages GROUP BY status",
         "FROM messages WHERE direction = 'outbox' GROUP BY status",
     )

@@ -155,7 +155,7 @@ def goes_before_it_is_known():
 @fault("relay.presence.14")
 def headers_are_no_fields():
     """NAME and CLI are not looked for among the headers."""
-    rewrite(spawn._fields, "return headers | fields", "return fields")
+    rewrite(spawn._fields, "return headers | read_fields", "return read_fields")
 
 
 @fault("relay.presence.11", item="corpus:agents")

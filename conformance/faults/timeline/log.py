@@ -16,7 +16,7 @@ from plant import fault, patch, reword, rewrite
 from refbus.kernel.db import Database
 from refbus.kernel.errors import Busy, DiskFull, IdConflict, InvalidArgument, NotFound
 from refbus.kernel.sight import Identity, Sight, identity
-from refbus.timeline import call, cursor, dump, fork, keys, log, message, replay, sqlite, store, stream, verify
+from refbus.timeline import call, cursor, fork, keys, log, message, sqlite, store, stream, verify
 from refbus.timeline.bus import TimelineBus
 from refbus.timeline.lineage import Lineage
 from refbus.timeline.message import Node, Place, follow
@@ -164,7 +164,7 @@ def fields_run_together():
         text = f"{previous}{number}{subject}{nonce or ''}{state or ''}{payload}{time_us}"
         return hashlib.sha256(text.encode()).hexdigest()
 
-    message.link = verify.link = replay.link = run_together
+    message.link = verify.link = log.link = run_together
 
 
 @fault("timeline.log.37")
@@ -213,7 +213,7 @@ def hashes_of_another_form():
     def of_json(*fields: Any) -> str:
         return hashlib.blake2b(json.dumps(fields).encode(), digest_size=20).hexdigest()
 
-    message.link = verify.link = replay.link = of_json
+    message.link = verify.link = log.link = of_json
 
 
 @fault("timeline.log.41", chaos={"points": True, "only": "send"})
@@ -324,7 +324,7 @@ def nothing_comes_before():
     def alone(node: message.Node) -> message.Message:
         return {**as_message(node), "previous": message.START}
 
-    for module in (log, cursor, replay, dump):
+    for module in (log, cursor, verify):
         module.as_message = alone
 
 
@@ -606,7 +606,7 @@ def the_state_is_not_hashed():
     def without_state(number: int, subject: str, nonce: Any, state: Any, *rest: Any) -> str:
         return link(number, subject, nonce, None, *rest)
 
-    message.link = verify.link = replay.link = without_state
+    message.link = verify.link = log.link = without_state
 
 
 @fault("timeline.log.30", item="corpus:program_03")
@@ -617,7 +617,7 @@ def times_in_milliseconds():
     def in_ms(node: message.Node) -> message.Message:
         return {**as_message(node), "time_us": node.time_us // 1_000}
 
-    for module in (log, cursor, replay, dump):
+    for module in (log, cursor, verify):
         module.as_message = in_ms
 
 

@@ -8,7 +8,7 @@ from plant import fault, patch
 
 from refbus.kernel.errors import AgentNotJoined, InvalidArgument
 from refbus.kernel.rules import limit
-from refbus.topics import cursor, ids, lease, log, route
+from refbus.topics import cursor, lease, log, route
 
 
 @fault()
@@ -40,15 +40,9 @@ def a_wait_taken_over_is_told_nothing():
 @fault()
 def ids_are_whole_uuids():
     """Ids of topics and messages are UUIDs of 36 characters, reclaim tokens 64 digits."""
-    patch(
-        ids,
-        new_id=lambda: str(uuid.uuid4()),
-        ids_of_time=lambda now_s, count: [str(uuid.uuid4()) for _ in range(count)],
-    )
-    for module in (route, log, lease):
-        for name in ("new_id", "ids_of_time"):
-            if hasattr(module, name):
-                setattr(module, name, getattr(ids, name))
+    for module in (route, log):
+        patch(module, new_id=lambda: str(uuid.uuid4()))
+    patch(log, ids_of_time=lambda now_s, count: [str(uuid.uuid4()) for _ in range(count)])
     token_hex = secrets.token_hex
     patch(secrets, token_hex=lambda count=32: token_hex(32 if count == 16 else count))
 

@@ -23,7 +23,7 @@ from refbus.cli.common import (
 from refbus.comms.bus import CommsBus
 from refbus.comms.heartbeat import Heartbeat
 from refbus.comms.log import Log
-from refbus.comms.presence import NEVER, STATUSES, AgentHealth
+from refbus.comms.presence import NEVER, STATUSES
 from refbus.comms.store import DB_NAME, Store
 
 HELP = "the message broker with artifacts and votes (seed 001)"
@@ -181,7 +181,9 @@ def _heartbeat(bus: CommsBus, agent_id: str, arguments: Any) -> Any:
 
 
 def _health(bus: CommsBus, agent_id: str) -> Any:
-    return _shown(bus.get_agent_health(agent_id))
+    health = bus.get_agent_health(agent_id)
+    # The table has a time for an agent that never beat, and the agent has none.
+    return {**health, "last_heartbeat": None if health["last_heartbeat"] == NEVER else health["last_heartbeat"]}
 
 
 def _agents(bus: CommsBus) -> Any:
@@ -189,39 +191,27 @@ def _agents(bus: CommsBus) -> Any:
     return [_health(bus, row["agent_id"]) for row in bus.dump()["agent_status"]]
 
 
-def _shown(health: AgentHealth) -> dict[str, Any]:
-    """The table has a time for an agent that never beat, and the agent has none."""
-    return {**health, "last_heartbeat": None if health["last_heartbeat"] == NEVER else health["last_heartbeat"]}
-
-
 # -- votes, artifacts
 
 
 def _add_votes(commands: Commands) -> None:
-    initiate = commands.add("initiate", _initiate, "open a vote; the message's id is the vote's", who=SENDER)
+    initiate = commands.add("initiate", _announce, "open a vote; the message's id is the vote's", who=SENDER)
     initiate.add_argument("--option", action="append", dest="options", required=True, help="again for each")
     initiate.add_argument("--deadline", required=True, metavar="TIME", help="ISO 8601 with its zone")
     initiate.add_argument("topic")
-    cast = commands.add("cast", _cast, "vote; the last before the deadline counts", who=SENDER)
+    cast = commands.add("cast", _announce, "vote; the last before the deadline counts", who=SENDER)
     cast.add_argument("--reasoning")
     cast.add_argument("vote_id", metavar="id", help="the vote's id")
     cast.add_argument("option")
-    for command in (initiate, cast):
+    for command, fields in ((initiate, ("topic", "options", "deadline")), (cast, ("vote_id", "option", "reasoning"))):
+        command.set_defaults(message_type="vote.initiate" if command is initiate else "vote.cast", fields=fields)
         command.add_argument("--channel", help="default: general")
     commands.add("tally", CommsBus.tally, "how the vote stands").add_argument("vote_id", metavar="id")
 
 
-def _initiate(bus: CommsBus, arguments: Any) -> Any:
-    return _announce(bus, "vote.initiate", ("topic", "options", "deadline"), arguments)
-
-
-def _cast(bus: CommsBus, arguments: Any) -> Any:
-    return _announce(bus, "vote.cast", ("vote_id", "option", "reasoning"), arguments)
-
-
-def _announce(bus: CommsBus, message_type: str, fields: tuple[str, ...], arguments: Any) -> Any:
+def _announce(bus: CommsBus, fields: tuple[str, ...], arguments: Any) -> Any:
     payload = {name: value for name, value in vars(arguments).items() if name in fields}
-    return bus.send_message(message_type=message_type, payload=payload, **taken(Log.send_message, arguments))
+    return bus.send_message(payload=payload, **taken(Log.send_message, arguments))
 
 
 def _add_artifacts(commands: Commands) -> None:

@@ -117,11 +117,10 @@ def add_commands(commands: Commands) -> None:
 
 
 def _run(bus: RelayBus, arguments: Any, port: int | None = None, no_watch: bool = False) -> None:
-    from refbus.relay import journal
     from refbus.relay.monitor import serving
-    from refbus.relay.service import Service, until_signal
+    from refbus.relay.service import Service, until_signal, write_log_to
 
-    journal.write_to(arguments.log, bytes_max=arguments.log_bytes, keep=arguments.log_keep, level=arguments.log_level)
+    write_log_to(arguments.log, bytes_max=arguments.log_bytes, keep=arguments.log_keep, level=arguments.log_level)
     service = Service(bus, watch=not no_watch)
     with contextlib.ExitStack() as stack:
         if port is not None:

@@ -8,9 +8,8 @@ from typing import Any
 
 from refbus.cli.common import Commands, a_path, port, refuse_missing
 from refbus.kernel.errors import InvalidArgument, TopicNotFound
-from refbus.topics import environment
 from refbus.topics.bus import TopicsBus
-from refbus.topics.store import database_file
+from refbus.topics.store import database, database_file, embedding_model
 
 HELP = "the MCP agent bus (seed 004)"
 EPILOG = """\
@@ -26,15 +25,13 @@ A TOPIC is an id, or a name that only one topic has.
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Where the database is."""
-    parser.add_argument(
-        "--db", type=a_path, default=environment.database(), metavar="FILE", help="the agents' database"
-    )
+    parser.add_argument("--db", type=a_path, default=database(), metavar="FILE", help="the agents' database")
 
 
 def open_bus(arguments: Any) -> TopicsBus:
     """A session on the database. The file is made by the first command that needs it."""
     refuse_missing(database_file(arguments.db), arguments)
-    return TopicsBus(arguments.db, synchronous=arguments.synchronous, embedding_model=environment.embedding_model())
+    return TopicsBus(arguments.db, synchronous=arguments.synchronous, embedding_model=embedding_model())
 
 
 def add_commands(commands: Commands) -> None:

@@ -10,7 +10,6 @@ from typing import Unpack
 
 from refbus.comms.blob import Artifacts
 from refbus.comms.breaker import Breakers
-from refbus.comms.dump import Dump
 from refbus.comms.envelope import PRIORITY_MAX, PRIORITY_MIN
 from refbus.comms.export import Audit
 from refbus.comms.lease import Leases
@@ -71,7 +70,6 @@ class CommsBus(Face):
         self.requests = Requests(self.store, self.log, self.leases)
         self.artifacts = Artifacts(self.store, self.audit)
         self.breakers = Breakers()
-        self.dumps = Dump(self.store)
 
     send_message = delegate("log", Log.send_message)
     validate_message = delegate("log", Log.validate_message)
@@ -95,7 +93,7 @@ class CommsBus(Face):
     read_artifact = delegate("artifacts", Artifacts.read_artifact)
     circuit_breaker = delegate("breakers", Breakers.circuit_breaker)
     export_audit_trail = delegate("audit", Audit.export_audit_trail)
-    dump = delegate("dumps", Dump.dump)
+    dump = delegate("store", Store.dump)
     METHODS = delegated(vars())
 
     def close(self) -> None:

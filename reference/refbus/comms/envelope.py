@@ -165,18 +165,6 @@ _FIELDS: dict[str, Callable[[object], object]] = {
 # -- the standard types: field → (is it required, a test of its value)
 
 
-def _is_text(value: object) -> bool:
-    return type(value) is str
-
-
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float)
-
-
-def _is_object(value: object) -> bool:
-    return type(value) is dict
-
-
 def _is_texts(value: object) -> bool:
     return isinstance(value, list) and all(type(item) is str for item in value)
 
@@ -190,14 +178,16 @@ def _is_time(value: object) -> bool:
 
 
 Field = tuple[bool, str, Callable[[object], bool]]
-_TEXT: Field = (True, "a string", _is_text)
-_MAYBE_TEXT: Field = (False, "a string", _is_text)
+_TEXT: Field = (True, "a string", lambda value: type(value) is str)
+_MAYBE_TEXT: Field = (False, *_TEXT[1:])
+_MAYBE_NUMBER: Field = (False, "a number", lambda value: type(value) in (int, float))
+_OBJECT: Field = (True, "an object", lambda value: type(value) is dict)
 
 STANDARD_TYPES: dict[str, dict[str, Field]] = {
     "context.query": {"query": _TEXT, "aspects": (False, "a list of strings", _is_texts)},
-    "context.response": {"context": (True, "an object", _is_object), "artifact_path": _MAYBE_TEXT},
+    "context.response": {"context": _OBJECT, "artifact_path": _MAYBE_TEXT},
     "task.claim": {"task_id": _TEXT},
-    "task.update": {"task_id": _TEXT, "status": _TEXT, "progress": (False, "a number", _is_number)},
+    "task.update": {"task_id": _TEXT, "status": _TEXT, "progress": _MAYBE_NUMBER},
     "vote.initiate": {
         "topic": _TEXT,
         "options": (True, "a list of strings", _is_texts),

@@ -47,8 +47,7 @@ class Requests:
         Errors: those of send_message; TIMEOUT after timeout_seconds of real time: the request stays sent.
         """
         limits.name("to_agent", to_agent)
-        if not 0 <= limits.number("timeout_seconds", timeout_seconds) <= TIMEOUT_S_MAX:
-            raise InvalidArgument(f"timeout_seconds must lie between 0 and {TIMEOUT_S_MAX}")
+        limits.number("timeout_seconds", timeout_seconds, 0, TIMEOUT_S_MAX)
         correlation_id = str(uuid.uuid4())
         sent = self.log.send_message(
             from_agent, to_agent, message_type, payload, channel, priority, correlation_id=correlation_id

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import time
 import uuid
-from collections.abc import Callable
 from typing import Any, TypedDict
 
 from refbus.comms.envelope import REQUIRED
@@ -104,6 +103,8 @@ class Retries:
         renew = "UPDATE messages SET expires_at = ?, created_at = ? WHERE id = ?"
         if tx.execute(renew, (expires_at, iso.text(tx.now_us), message["id"])).rowcount:
             return
+        # A payload that was damaged goes back as it was found.
+        is_damaged = "payload_error" in message
         tx.execute(
             """
             INSERT INTO messages (id, type, version, timestamp, correlation_id, from_agent, to_agent, channel, priority,
@@ -114,7 +115,7 @@ class Retries:
             {
                 **message,
                 "to_agent": agent_id,
-                "payload": _payload_text(message),
+                "payload": str(message["payload"]) if is_damaged else limits.payload(message["payload"]),
                 "created_at": iso.text(tx.now_us),
                 "expires_at": expires_at,
             },
@@ -135,7 +136,14 @@ class Retries:
             raise InvalidArgument(f"send_with_retry: {error!s:.200}") from error
         if message_args.get("message_id") is None:
             message_args["message_id"] = str(uuid.uuid4())
-        return self._try_again(lambda: self.log.send_message(**message_args), max_attempts, base_delay)
+        for attempt in range(max_attempts):
+            try:
+                return self.log.send_message(**message_args)
+            except BusError as error:
+                if attempt == max_attempts - 1 or isinstance(error, NOT_RETRYABLE):
+                    raise
+                time.sleep(retry.send_delay_s(attempt, base_delay, self.store.jitter()))
+        raise AssertionError("unreachable: max_attempts is at least 1")
 
     def retry_delays(self, max_attempts: int = 3, base_delay: float = 1.0, jitter: float = 1.0) -> RetryDelays:
         """The seconds that send_with_retry would wait after each failed attempt but the last.
@@ -145,16 +153,6 @@ class Retries:
         _check_retry(max_attempts, base_delay)
         limits.number("jitter", jitter)
         return {"delays_s": [retry.send_delay_s(n, base_delay, jitter) for n in range(max_attempts - 1)]}
-
-    def _try_again(self, send: Callable[[], Sent], max_attempts: int, base_delay: float) -> Sent:
-        for attempt in range(max_attempts):
-            try:
-                return send()
-            except BusError as error:
-                if attempt == max_attempts - 1 or isinstance(error, NOT_RETRYABLE):
-                    raise
-                time.sleep(retry.send_delay_s(attempt, base_delay, self.store.jitter()))
-        raise AssertionError("unreachable: max_attempts is at least 1")
 
 
 def _make_way(tx: Transaction, message_id: str, agent_id: str | None) -> bool:
@@ -197,12 +195,6 @@ def _agent_of(letter_id: str, message_id: str) -> str | None:
     return letter_id.removeprefix(f"{message_id}:") if letter_id != message_id else None
 
 
-def _payload_text(message: dict[str, Any]) -> str:
-    """A payload that was damaged goes back as it was found."""
-    return str(message["payload"]) if "payload_error" in message else limits.payload(message["payload"])
-
-
 def _check_retry(max_attempts: object, base_delay: object) -> None:
     limits.integer("max_attempts", max_attempts, 1, ATTEMPTS_MAX)
-    if not 0 <= limits.number("base_delay", base_delay) <= BASE_DELAY_S_MAX:
-        raise InvalidArgument(f"base_delay must lie between 0 and {BASE_DELAY_S_MAX:g} seconds")
+    limits.number("base_delay, in seconds,", base_delay, 0, BASE_DELAY_S_MAX)

@@ -42,11 +42,7 @@ class Route:
         limits.name("agent_id", agent_id)
         _check_channels(channels)
         limits.integer("limit", limit, 0)
-        wait_s = 0.0
-        if timeout_seconds is not None:
-            wait_s = limits.number("timeout_seconds", timeout_seconds)
-            if not 0 <= wait_s <= WAIT_S_MAX:
-                raise InvalidArgument(f"timeout_seconds must lie between 0 and {WAIT_S_MAX}")
+        wait_s = 0.0 if timeout_seconds is None else limits.number("timeout_seconds", timeout_seconds, 0, WAIT_S_MAX)
         messages = self.ready(agent_id, channels, limit)
         if not messages and wait_s and limit and channels:
             messages = self.store.wait_for(lambda: self.ready(agent_id, channels, limit), wait_s)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from refbus.kernel import iso
 from refbus.kernel.clock import Clock
@@ -36,6 +36,18 @@ class Options(TypedDict, total=False):
     rate_refill_per_s: float  # tokens a second: 10
 
 
+class Dumped(TypedDict):
+    """dump: rows of the tables by column, and SQLite's opinion of its file (`ok`)."""
+
+    messages: list[dict[str, Any]]
+    deliveries: list[dict[str, Any]]
+    dead_letter_queue: list[dict[str, Any]]
+    channel_subscriptions: list[dict[str, Any]]
+    agent_status: list[dict[str, Any]]
+    vote_casts: list[dict[str, Any]]
+    integrity: str
+
+
 class Store(Base):
     """An open project: the folders under `.claude` and the database in it. Threads may share it."""
 
@@ -63,6 +75,21 @@ class Store(Base):
         agree_on_version(self.folder / "protocol_version.txt")
         make_folder(self.artifacts)
         self.open(SCHEMA)
+
+    def dump(self) -> Dumped:
+        """Every table that says what happened, and SQLite's opinion of its file."""
+        with self.snapshot() as tx:
+            return {
+                "messages": tx.dicts("SELECT * FROM messages ORDER BY rowid"),
+                "deliveries": tx.dicts("SELECT * FROM message_deliveries ORDER BY message_id, agent_id"),
+                "dead_letter_queue": tx.dicts("SELECT * FROM dead_letter_queue ORDER BY id"),
+                "channel_subscriptions": tx.dicts(
+                    "SELECT * FROM channel_subscriptions ORDER BY channel_name, agent_id"
+                ),
+                "agent_status": tx.dicts("SELECT * FROM agent_status ORDER BY agent_id"),
+                "vote_casts": tx.dicts("SELECT * FROM vote_casts ORDER BY vote_id, agent_id"),
+                "integrity": tx.integrity(),
+            }
 
     def now(self) -> str:
         """The time as text, for an operation that is one statement or only reads."""

@@ -36,7 +36,7 @@ from refbus.kernel.errors import (
     PayloadTooLarge,
     of_os_error,
 )
-from refbus.kernel.files import FILE_MODE
+from refbus.kernel.files import FILE_MODE, sync
 from refbus.kernel.rules import retry
 from refbus.kernel.sight import Identity, Sight, identity
 
@@ -88,10 +88,8 @@ class Database:
         while True:
             connection = self.connection()
             try:
-                return connection.execute(sql, values).fetchall()
+                return fetch(connection, sql, values)
             except sqlite3.Error as error:
-                if _is_bad_text(error):
-                    return self._rows_with_bad_text(sql, values)
                 attempt = self._retry_or_raise(error, attempt, definite=False)
 
     def row(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> Any:
@@ -120,11 +118,7 @@ class Database:
         SQLite holds no lock on that file, so closing it releases none.
         """
         with contextlib.suppress(FileNotFoundError):  # the last to close it has moved it into the file, durably
-            fd = os.open(f"{self._name}-wal", os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
+            sync(f"{self._name}-wal")
 
     def connection(self) -> sqlite3.Connection:
         """This thread's connection. A caller that writes through it looks first, as `write` does."""
@@ -262,12 +256,6 @@ class Database:
         time.sleep(pause_ms / 1000)
         return attempt
 
-    def _rows_with_bad_text(self, sql: str, values: Any) -> list[Any]:
-        try:
-            return _lenient_rows(self.connection(), sql, values)
-        except sqlite3.Error as error:
-            raise fault(error, definite=False) from error
-
 
 class Block(Generic[Seen]):
     """The context of a transaction: all of its block is committed, or nothing. One object, for speed: a generator for
@@ -304,16 +292,12 @@ class Block(Generic[Seen]):
 
 
 def fetch(connection: sqlite3.Connection, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[Any]:
-    """All rows of one statement inside a transaction, whatever bytes a stranger stored as text."""
+    """All rows of one statement, whatever bytes a stranger stored as text."""
     try:
         return connection.execute(sql, values).fetchall()
     except sqlite3.Error as error:
-        if _is_bad_text(error):
-            return _lenient_rows(connection, sql, values)
-        raise
-
-
-def _lenient_rows(connection: sqlite3.Connection, sql: str, values: Any) -> list[Any]:
+        if hasattr(error, "sqlite_errorcode") or "decode to UTF-8" not in str(error):
+            raise
     # A stranger stored bytes that are no UTF-8: one row must not hide the others.
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
     try:
@@ -344,10 +328,6 @@ def fault(error: sqlite3.Error, *, definite: bool) -> BusError:
 
 def _primary_code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF
-
-
-def _is_bad_text(error: sqlite3.Error) -> bool:
-    return not hasattr(error, "sqlite_errorcode") and "decode to UTF-8" in str(error)
 
 
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()

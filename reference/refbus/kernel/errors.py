@@ -13,178 +13,126 @@ class BusError(Exception):
     code = "INTERNAL"
     definite = False
 
+    def __init_subclass__(cls, *, code: str | None = None, definite: bool | None = None) -> None:
+        cls.code = cls.code if code is None else code
+        cls.definite = cls.definite if definite is None else definite
+
     def __init__(self, message: str, *, definite: bool | None = None) -> None:
         super().__init__(message)
         if definite is not None:
             self.definite = definite
 
 
-class InvalidArgument(BusError):
+class InvalidArgument(BusError, code="INVALID_ARGUMENT", definite=True):
     """A value that the operation does not take."""
 
-    code, definite = "INVALID_ARGUMENT", True
 
-
-class PayloadTooLarge(BusError):
+class PayloadTooLarge(BusError, code="PAYLOAD_TOO_LARGE", definite=True):
     """More JSON than the bus carries."""
 
-    code, definite = "PAYLOAD_TOO_LARGE", True
 
-
-class IdConflict(BusError):
+class IdConflict(BusError, code="ID_CONFLICT", definite=True):
     """The id is taken by a message with other content."""
 
-    code, definite = "ID_CONFLICT", True
 
-
-class Backpressure(BusError):
+class Backpressure(BusError, code="BACKPRESSURE", definite=True):
     """The recipient has too many unread messages."""
 
-    code, definite = "BACKPRESSURE", True
 
-
-class StateConflict(BusError):
+class StateConflict(BusError, code="STATE_CONFLICT", definite=True):
     """A worker is not in the state that the caller believes, or may not go where it is sent."""
 
-    code, definite = "STATE_CONFLICT", True
 
-
-class NotFound(BusError):
+class NotFound(BusError, code="NOT_FOUND", definite=True):
     """No such agent, vote, dead letter or artifact."""
 
-    code, definite = "NOT_FOUND", True
 
-
-class TopicNotFound(NotFound):
+class TopicNotFound(NotFound, code="TOPIC_NOT_FOUND"):
     """No such topic."""
 
-    code = "TOPIC_NOT_FOUND"
 
-
-class TopicClosed(BusError):
+class TopicClosed(BusError, code="TOPIC_CLOSED", definite=True):
     """Nothing can be sent to a closed topic."""
 
-    code, definite = "TOPIC_CLOSED", True
 
-
-class AgentNameInUse(BusError):
+class AgentNameInUse(BusError, code="AGENT_NAME_IN_USE", definite=True):
     """The name is reserved, and the token does not prove that it is the caller's."""
 
-    code, definite = "AGENT_NAME_IN_USE", True
 
-
-class AgentNotJoined(BusError):
+class AgentNotJoined(BusError, code="AGENT_NOT_JOINED", definite=True):
     """The session is nobody on this topic, or another session took its name over."""
 
-    code, definite = "AGENT_NOT_JOINED", True
 
-
-class NotClaimed(BusError):
+class NotClaimed(BusError, code="NOT_CLAIMED", definite=True):
     """A message that the caller has not claimed, or claimed and lost."""
 
-    code, definite = "NOT_CLAIMED", True
 
-
-class RateLimited(BusError):
+class RateLimited(BusError, code="RATE_LIMITED", definite=True):
     """The agent's token bucket is empty."""
 
-    code, definite = "RATE_LIMITED", True
 
-
-class CircuitOpen(BusError):
+class CircuitOpen(BusError, code="CIRCUIT_OPEN", definite=True):
     """The circuit breaker lets nothing through."""
 
-    code, definite = "CIRCUIT_OPEN", True
 
-
-class VoteClosed(BusError):
+class VoteClosed(BusError, code="VOTE_CLOSED", definite=True):
     """The deadline of the vote has passed."""
 
-    code, definite = "VOTE_CLOSED", True
 
-
-class TimedOut(BusError):
+class TimedOut(BusError, code="TIMEOUT"):
     """No answer in time. The request itself was sent."""
 
-    code = "TIMEOUT"
 
-
-class NotOpen(BusError):
+class NotOpen(BusError, code="NOT_OPEN", definite=True):
     """No store is open."""
 
-    code, definite = "NOT_OPEN", True
 
-
-class Locked(BusError):
+class Locked(BusError, code="LOCKED", definite=True):
     """Another orchestrator lives on this folder."""
 
-    code, definite = "LOCKED", True
 
-
-class SchemaMismatch(BusError):
+class SchemaMismatch(BusError, code="SCHEMA_MISMATCH", definite=True):
     """The file is of a version that this program does not know."""
 
-    code, definite = "SCHEMA_MISMATCH", True
 
-
-class DbSchemaMismatch(SchemaMismatch):
+class DbSchemaMismatch(SchemaMismatch, code="DB_SCHEMA_MISMATCH"):
     """The same, as the topics seed names it."""
 
-    code = "DB_SCHEMA_MISMATCH"
 
-
-class BlobInvalid(BusError):
+class BlobInvalid(BusError, code="BLOB_INVALID", definite=True):
     """The value is no name of a blob."""
 
-    code, definite = "BLOB_INVALID", True
 
-
-class BlobMissing(BusError):
+class BlobMissing(BusError, code="BLOB_MISSING", definite=True):
     """The blob's file is not there."""
 
-    code, definite = "BLOB_MISSING", True
 
-
-class BlobCorrupt(BusError):
+class BlobCorrupt(BusError, code="BLOB_CORRUPT", definite=True):
     """The blob's file is not what its name says."""
 
-    code, definite = "BLOB_CORRUPT", True
 
-
-class Busy(BusError):
+class Busy(BusError, code="BUSY", definite=True):
     """Another process held the lock through all retries."""
 
-    code, definite = "BUSY", True
 
-
-class DbBusy(Busy):
+class DbBusy(Busy, code="DB_BUSY"):
     """The same, as the topics seed names it."""
 
-    code = "DB_BUSY"
 
-
-class Unreachable(BusError):
+class Unreachable(BusError, code="UNREACHABLE"):
     """The server of the bus does not answer. Nobody knows what it still got, unless `definite` says so."""
 
-    code = "UNREACHABLE"
 
-
-class DiskFull(BusError):
+class DiskFull(BusError, code="DISK_FULL", definite=True):
     """No space; everything that was begun is rolled back."""
 
-    code, definite = "DISK_FULL", True
 
-
-class IoError(BusError):
+class IoError(BusError, code="IO_ERROR"):
     """The disk failed. Nobody knows what it kept, unless `definite` says so."""
 
-    code = "IO_ERROR"
 
-
-class Corrupt(BusError):
+class Corrupt(BusError, code="CORRUPT"):
     """The database file is damaged."""
-
-    code = "CORRUPT"
 
 
 class Internal(BusError):

@@ -112,7 +112,12 @@ def make_path(folder: Path) -> None:
 
 def sync_folder(path: Path) -> None:
     """Make the folder's entries durable."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    sync(path, os.O_DIRECTORY)
+
+
+def sync(path: Path | str, more_flags: int = 0) -> None:
+    """Make a file's content durable. Raises OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | more_flags)
     try:
         os.fsync(fd)
     finally:

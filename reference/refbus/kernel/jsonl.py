@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from refbus.kernel.db import BUSY_TIMEOUT_MS
 from refbus.kernel.errors import Busy, of_os_error
-from refbus.kernel.files import FILE_MODE, sync_folder, write_all
+from refbus.kernel.files import FILE_MODE, sync, sync_folder, write_all
 from refbus.kernel.rules import retry
 
 TAIL_BYTES = 64 * 1024
@@ -80,11 +80,7 @@ class JsonlFile:
     def make_durable(self) -> None:
         """Sync the file and its folder's entry."""
         try:
-            fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
+            sync(self._path)
             sync_folder(self._path.parent)
         except OSError as error:
             raise of_os_error(error, definite=False) from error

@@ -47,7 +47,9 @@ class Schema(NamedTuple):
     def bring_up_to_date(self, tx: Transaction) -> None:
         """Make what is missing. Raises SCHEMA_MISMATCH for a version beyond ours and for a table of another shape."""
         self.refuse_version(tx)
-        self._refuse_strange_columns(tx)
+        # Older files may lack tables, not columns: a table of another shape is somebody else's.
+        if missing := self.missing_columns(tx):
+            raise SchemaMismatch(f"columns are missing: {', '.join('.'.join(pair) for pair in missing)}")
         for table in self._uncounted(tx):
             self._count(tx, table)
         self.create_missing(tx)
@@ -67,7 +69,7 @@ class Schema(NamedTuple):
     def create_missing(self, tx: Transaction) -> None:
         """Make every table, index and first row that is not there."""
         present = _names(tx)
-        for statement in self._statements():
+        for statement in statements(self.seed) + statements(self.extra):
             created = _CREATES.search(statement)
             if created is None:
                 tx.execute(re.sub(r"\bINSERT INTO\b", "INSERT OR IGNORE INTO", statement, count=1))
@@ -92,14 +94,6 @@ class Schema(NamedTuple):
         columns = ", ".join(sorted(ours))
         tx.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM {table}_older")
         tx.execute(f"DROP TABLE {table}_older")
-
-    def _statements(self) -> tuple[str, ...]:
-        return statements(self.seed) + statements(self.extra)
-
-    def _refuse_strange_columns(self, tx: Transaction) -> None:
-        """Older files may lack tables, not columns: a table of another shape is somebody else's."""
-        if missing := self.missing_columns(tx):
-            raise SchemaMismatch(f"columns are missing: {', '.join('.'.join(pair) for pair in missing)}")
 
     def missing_columns(self, db: Transaction | sqlite3.Connection) -> list[tuple[str, str]]:
         """(table, column) of the seed that tables of a file lack."""

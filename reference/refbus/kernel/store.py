@@ -15,10 +15,11 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from refbus.kernel.clock import Clock
 from refbus.kernel.db import Block, Database
+from refbus.kernel.face import Face
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.schema import Schema
 from refbus.kernel.transaction import Transaction
@@ -27,7 +28,7 @@ from refbus.kernel.wake import Waiters
 Found = TypeVar("Found")
 
 
-class Store:
+class Store(Face):
     """A database file in an existing folder. Nothing is opened or made before it is used. Threads may share it."""
 
     def __init__(
@@ -59,12 +60,6 @@ class Store:
         """Close all connections and watches."""
         self.waiters.close()
         self.db.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def transaction(self, begin: str = "BEGIN IMMEDIATE") -> contextlib.AbstractContextManager[Transaction]:
         """Everything in the block or nothing of it. The lock is taken at its start, and then the time is read."""

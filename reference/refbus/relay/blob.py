@@ -9,9 +9,8 @@ from pathlib import Path
 from refbus.kernel.files import atomic_write, make_folder
 from refbus.kernel.msgfile import Message
 from refbus.relay import tree
-from refbus.relay.failure import Failure
+from refbus.relay.failure import Failure, Later
 from refbus.relay.store import Store
-from refbus.relay.trouble import Later
 
 _CHUNK = 1024 * 1024
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK

@@ -29,7 +29,6 @@ from refbus.relay.requests import Requests
 from refbus.relay.route import Route
 from refbus.relay.scan import Scanner
 from refbus.relay.spawn import Spawns
-from refbus.relay.status import Status
 from refbus.relay.store import Store
 
 # A program that sets up no log gets none on its standard error.
@@ -72,7 +71,6 @@ class RelayBus(Face):
         self.recovery = Recovery(self.store, self.delivery, self.spawns, self.archive)
         self.meters = Metrics(self.store, self.archive)
         self.exports = Export(self.store)
-        self.states = Status(self.store, self.agents)
         self.passes = Passes(
             self.store,
             self.audits,
@@ -91,7 +89,7 @@ class RelayBus(Face):
             raise
 
     scan = delegate("passes", Passes.scan)
-    status = delegate("states", Status.status)
+    status = delegate("exports", Export.status)
     audit = delegate("audits", Audit.audit)
     dump = delegate("exports", Export.dump)
     backup = delegate("exports", Export.backup)

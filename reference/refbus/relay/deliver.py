@@ -170,11 +170,6 @@ class Delivery:
                 return False
         return False
 
-    def _newest_before(self, tx: Transaction) -> int:
-        """The newest name that an inbox held when another ledger was put in the place of one that knew it."""
-        row = tx.row("SELECT inbox_newest_ns FROM restored WHERE id = 1")
-        return -1 if row is None else int(row[0])
-
     def _free_name(self, tx: Transaction, copy: Copy, newest: int | None) -> str:
         """Names in an inbox rise, even if the clock stands or goes back.
 
@@ -186,7 +181,9 @@ class Delivery:
                 (copy.recipient,),
             )
             newest = -1 if row is None else names.time_ns(row[0].rpartition("/")[2])
-            newest = max(newest, self._newest_before(tx))
+            # The newest that an inbox held when another ledger was put in the place of one that knew it.
+            before = tx.row("SELECT inbox_newest_ns FROM restored WHERE id = 1")
+            newest = max(newest, -1 if before is None else int(before[0]))
         time_ns = max(tx.now_us * 1_000, newest + 1)
         while True:
             name = names.file_name(time_ns, copy.uuid)

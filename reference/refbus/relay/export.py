@@ -1,4 +1,4 @@
-"""The ledger as it stands, and copies of it (7.3, 7.5)."""
+"""The ledger as it stands, in numbers and whole, and copies of it (7.3, 7.5)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 
 from refbus.kernel.db import fault
 from refbus.kernel.errors import InvalidArgument, of_os_error
-from refbus.kernel.files import FILE_MODE, sync_folder
+from refbus.kernel.files import FILE_MODE, sync, sync_folder
 from refbus.kernel.rules import limit as limits
 from refbus.relay.deliver import newest_in_inboxes
 from refbus.relay.store import SCHEMA, Store
@@ -29,6 +29,24 @@ class Dump(TypedDict):
     audit: list[dict[str, Any]]
 
 
+class AgentState(TypedDict):
+    """One agent."""
+
+    name: str
+    status: str
+
+
+class Standing(TypedDict):
+    """Rows of the ledger by status, and the agents by name."""
+
+    pending: int
+    processing: int
+    completed: int
+    failed: int
+    archived: int
+    agents: list[AgentState]
+
+
 class Done(TypedDict):
     """Nothing to say."""
 
@@ -38,6 +56,13 @@ class Export:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+
+    def status(self) -> Standing:
+        """How many messages are in each state, and the agents."""
+        with self._store.snapshot() as tx:
+            count = dict(tx.rows("SELECT status, count(*) FROM messages GROUP BY status"))
+            counts = {status: count.get(status, 0) for status in Standing.__annotations__}
+            return {**counts, "agents": tx.dicts("SELECT name, status FROM agents ORDER BY name")}  # type: ignore[typeddict-item]
 
     def dump(self) -> Dump:
         """All tables, at one moment."""
@@ -62,8 +87,7 @@ class Export:
                 with contextlib.closing(sqlite3.connect(scratch)) as copy:
                     self._store.db.connection().backup(copy)
                     copy.execute("PRAGMA journal_mode = DELETE")
-                with open(scratch, "rb") as file:
-                    os.fsync(file.fileno())
+                sync(scratch)
                 os.replace(scratch, target)
                 sync_folder(target.parent)
             finally:

@@ -3,7 +3,7 @@
     clock → agents → scan, validate, ledger → process → archive
 
 A pass that an error ends leaves what a crash would leave, so the next one begins with the recovery. An error that one
-file meets a second time ends no pass: it is told when all else is done (`trouble`).
+file meets a second time ends no pass: it is told when all else is done (`Troubles`).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import errno
 import logging
 import os
 import stat as modes
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 from refbus.kernel.msgfile import Stat
 from refbus.kernel.transaction import Transaction
@@ -19,13 +19,6 @@ from refbus.relay.audit import Audit
 from refbus.relay.store import Store
 
 log = logging.getLogger("refbus.relay.presence")
-
-
-class AgentState(TypedDict):
-    """One agent."""
-
-    name: str
-    status: str
 
 
 class Refusal(NamedTuple):
@@ -72,7 +65,7 @@ class Presence:
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
-            return list(self._obstacles(name))
+            return self._obstacles(name)
         return []
 
     def seen(self, tx: Transaction, name: str) -> None:
@@ -88,11 +81,6 @@ class Presence:
         refusal = self._obstacle(name, tree.INBOX)
         if refusal is not None:
             self._audit.add(tx, refusal.event, refusal.path, None, refusal.stat)
-
-    def states(self, tx: Transaction) -> list[AgentState]:
-        """All agents by name."""
-        rows = tx.rows("SELECT name, status FROM agents ORDER BY name")
-        return [{"name": name, "status": status} for name, status in rows]
 
     def _is_made(self, name: str, refusals: list[Refusal]) -> bool:
         """A new agent's folders are there. False: its disk makes none now, so it is new again in the next pass."""
@@ -137,14 +125,9 @@ class Presence:
 
     def _obstacles(self, name: str) -> list[Refusal]:
         """The first of the agent's folders that is no folder."""
-        below: list[str] = []
-        for part in (tree.OUTBOX, tree.PENDING):
-            obstacle = self._obstacle(name, *below, part)
-            below.append(part)
-            if obstacle:
-                return [obstacle]
-        obstacle = self._obstacle(name, tree.INBOX)
-        return [obstacle] if obstacle else []
+        folders = ((tree.OUTBOX,), (tree.OUTBOX, tree.PENDING), (tree.INBOX,))
+        obstacles = (self._obstacle(name, *parts) for parts in folders)
+        return [obstacle for obstacle in obstacles if obstacle][:1]
 
     def _obstacle(self, *parts: str) -> Refusal | None:
         path = "/".join((tree.AGENTS, *parts))

@@ -20,12 +20,11 @@ from refbus.relay import ledger, names, tree
 from refbus.relay.archive import Archive
 from refbus.relay.blob import Attachments
 from refbus.relay.deliver import Copy, Delivery
-from refbus.relay.failure import Failure
+from refbus.relay.failure import Changed, Failure, Later
 from refbus.relay.ledger import Row
 from refbus.relay.requests import Requests
 from refbus.relay.route import Route
 from refbus.relay.store import Store
-from refbus.relay.trouble import Changed, Later
 
 log = logging.getLogger("refbus.relay.process")
 BATCH = 100

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from refbus.kernel.msgfile import Message, format, format_copy
@@ -51,7 +52,7 @@ class Requests:
             for channel in (item.strip() for item in value.split(",")):
                 if not names.is_channel(channel):
                     raise Failure("bad_request", f"no channel: {channel!a:.80}")
-                effects.append(_on(change, row.agent, channel))
+                effects.append(partial(change, agent=row.agent, channel=channel))
         return Answer(effects=effects)
 
     def _continuity(self, row: Row, message: Message) -> Answer:
@@ -65,10 +66,6 @@ class Requests:
         answer = Message(row.agent, "" if kept is None else kept[0], "continuity")
         data = format_copy(names.ORCHESTRATOR, row.message_id, format(answer))
         return Answer([Copy(row.agent, names.uuid(row.name), answer.kind, answer.to, data)])
-
-
-def _on(change: Callable[[Transaction, str, str], None], agent: str, channel: str) -> Callable[[Transaction], None]:
-    return lambda tx: change(tx, agent, channel)
 
 
 def _keep(tx: Transaction, agent: str, state: str) -> None:

@@ -5,7 +5,6 @@ The listing is the truth. A wake-up of the orchestrator only decides when it is 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import itertools
 import json
@@ -156,7 +155,7 @@ class Scanner:
                     if tree.refusal(status) in (None, "hard_link"):
                         stat = tree.stat_of(status)
                         self._remember(path, stat, seen)
-                        age_ns = msgfile.age_ns(stat, self._now_ns, self._unchanged_ns(path, seen))
+                        age_ns = msgfile.age_ns(stat, self._now_ns, self._monotonic_ns - seen[path][1])
                         if age_ns > self._store.config.orphan_ms * 1_000_000:
                             os.unlink(name, dir_fd=fd)
                             orphans.append(path)
@@ -174,9 +173,6 @@ class Scanner:
         before = self._first_seen.get(path)
         seen[path] = before if before is not None and before[0] == stat else (stat, self._monotonic_ns)
 
-    def _unchanged_ns(self, path: str, seen: dict[str, tuple[Stat, int]]) -> int:
-        return self._monotonic_ns - seen[path][1]
-
     # -- validating
 
     def _news(self, seen_files: list[Found], refusals: list[Refusal], orphans: list[str]) -> News:
@@ -185,7 +181,7 @@ class Scanner:
         news = News([], [], set(), refusals, set(), orphans)
         for agent, files in itertools.groupby(seen_files, operator.attrgetter("agent")):
             try:
-                with self._entered(agent) as outbox:
+                with tree.folder(self._store.root, tree.AGENTS, agent, tree.OUTBOX) as outbox:
                     self._sift(files, outbox, known, copies, news)
             except OSError as error:
                 if error.errno not in tree.GONE:
@@ -218,9 +214,6 @@ class Scanner:
                 else:
                     self.doubtful.discard(file.path)
                     news.changed.append((row.id, judged[1]))
-
-    def _entered(self, agent: str) -> contextlib.AbstractContextManager[int]:
-        return tree.folder(self._store.root, tree.AGENTS, agent, tree.OUTBOX)
 
     def _known(self, files: list[Found]) -> dict[str, Known]:
         if not files:

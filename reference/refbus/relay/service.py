@@ -1,14 +1,20 @@
 """An orchestrator that runs by itself: passes when something was written, and every quarter of a second anyway.
 
 The watch only shortens the wait. Where it is missing, blind or late, the next pass finds what there is.
+
+Logs are structured (7.3, 7.5): one JSON object a line, to standard error or to a file that rotates.
 """
 
 from __future__ import annotations
 
+import json
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
 
 from refbus.kernel.errors import BusError
 from refbus.kernel.stop import Stop
@@ -19,6 +25,7 @@ from refbus.relay.names import SUFFIX
 log = logging.getLogger("refbus.relay.service")
 GAP_S = 0.01  # between passes, however much is written
 _STEP_MS, _DEBOUNCE_MS = 5, 20
+_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
 class Service:
@@ -115,3 +122,32 @@ def until_signal(service: Service, on: Callable[[int, Callable[[int, object], No
     for number in signals:
         on(number, lambda *_: service.stop())
     service.run()
+
+
+class Lines(logging.Formatter):
+    """Time, level, part, event, and the further fields of the event."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """A line."""
+        basics = {
+            "at_ms": round(record.created * 1000),
+            "level": record.levelname.lower(),
+            "part": record.name.rpartition(".")[2],
+            "event": record.getMessage(),
+        }
+        more = {name: value for name, value in vars(record).items() if name not in _OWN}
+        return json.dumps(basics | more, default=repr)
+
+
+def write_log_to(path: Path | None, *, bytes_max: int, keep: int, level: str) -> None:
+    """From now on the orchestrator's log goes there: None is standard error. A full file is renamed; `keep` stay."""
+    handler: logging.Handler = (
+        logging.StreamHandler(sys.stderr)
+        if path is None
+        else RotatingFileHandler(path, maxBytes=bytes_max, backupCount=keep, encoding="utf-8")
+    )
+    handler.setFormatter(Lines())
+    logger = logging.getLogger("refbus.relay")
+    logger.handlers[:] = [handler]
+    logger.setLevel(level.upper())
+    logger.propagate = False

@@ -11,14 +11,14 @@ import json
 import logging
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from refbus.kernel.files import atomic_write
 from refbus.kernel.msgfile import Message
 from refbus.kernel.transaction import Transaction
-from refbus.relay import fields, names, tree
+from refbus.relay import names, tree
 from refbus.relay.deliver import begin, end
 from refbus.relay.failure import Failure
 from refbus.relay.ledger import Row
@@ -249,7 +249,29 @@ def terminate(tx: Transaction, name: str) -> None:
 def _fields(message: Message, keys: tuple[str, ...], long: str) -> dict[str, str]:
     """The fields of the body; and headers of the same names, where it has none (R6)."""
     headers = {key: value for key, value in message.others if key in keys}
-    return headers | fields.read(message.body, keys, long=long)
+    return headers | read_fields(message.body, keys, long=long)
+
+
+def read_fields(body: str, keys: Collection[str], *, long: str = "") -> dict[str, str]:
+    """The fields of a body: `KEY: value` lines. Lines below the field `long` that are none of the keys belong to it.
+
+    Raises bad_request for a line that is no field, and for a field that stands twice.
+    """
+    fields: dict[str, str] = {}
+    last = ""
+    for line in body.split("\n"):
+        key, colon, value = line.partition(":")
+        if colon and key in keys:
+            if key in fields:
+                raise Failure("bad_request", f"{key} stands twice")
+            fields[key], last = value if key == long else value.strip(), key
+        elif long and last == long:
+            fields[long] += f"\n{line}"
+        elif line.strip():
+            raise Failure("bad_request", f"no field: {line!a:.80}")
+    if long in fields:
+        fields[long] = fields[long].strip()
+    return fields
 
 
 def _variables(env_text: str) -> list[tuple[str, str]]:

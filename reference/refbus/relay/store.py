@@ -11,8 +11,8 @@ from refbus.kernel.files import existing_folder
 from refbus.kernel.schema import Schema
 from refbus.kernel.store import Store as Base
 from refbus.relay import config, tree
+from refbus.relay.failure import Troubles
 from refbus.relay.lock import Lock
-from refbus.relay.trouble import Troubles
 
 SCHEMA = Schema.of_folder(Path(__file__).parent)
 PRAGMAS = ("PRAGMA cache_size = -2000", "PRAGMA temp_store = MEMORY")  # appendix B; the others are the kernel's

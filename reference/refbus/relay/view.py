@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from refbus.kernel.errors import NotFound
+from refbus.kernel.face import Face
 from refbus.relay import tree
 from refbus.relay.audit import Audit
 from refbus.relay.export import Export
-from refbus.relay.presence import Presence
-from refbus.relay.status import Status
 from refbus.relay.store import Store
 
 
-class View:
+class View(Face):
     """The questions that can be asked while somebody else runs."""
 
     def __init__(self, root: Path | str) -> None:
@@ -21,13 +20,10 @@ class View:
         if not (Path(root) / tree.LEDGER).exists():
             raise NotFound(f"there is no {str(Path(root) / tree.LEDGER)!a:.300}")
         self.store = Store(root, hold=False)
+        export = Export(self.store)
+        self.status, self.dump, self.backup = export.status, export.dump, export.backup
         self.trail = Audit(self.store).trail
-        self.status = Status(self.store, Presence(self.store, Audit(self.store))).status
-        self.dump = Export(self.store).dump
-        self.backup = Export(self.store).backup
 
-    def __enter__(self) -> View:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Let go of the ledger."""
         self.store.close()

@@ -13,12 +13,10 @@ from refbus.kernel.face import Face, delegated
 from refbus.kernel.face import delegate as lend
 from refbus.timeline.call import TIMEOUT_MS, Calls
 from refbus.timeline.cursor import Cursor
-from refbus.timeline.dump import Dump
 from refbus.timeline.fork import Forks
 from refbus.timeline.lineage import Lineage
 from refbus.timeline.log import Log
 from refbus.timeline.message import PAYLOAD_BYTES_MAX
-from refbus.timeline.replay import Replay
 from refbus.timeline.route import Route
 from refbus.timeline.store import Options, Store
 from refbus.timeline.token import NAME_BYTES_MAX, SEQUENCE_MAX
@@ -51,9 +49,7 @@ class TimelineBus(Face):
         self.cursors = Cursor(self.store)
         self.calls = Calls(self.store, self.lineage, self.logs)
         self.forks = Forks(self.store, self.lineage)
-        self.replays = Replay(self.lineage)
         self.verifies = Verify(self.store)
-        self.dumps = Dump(self.store)
 
     subject_of = lend("routes", Route.subject_of)
     key_of = lend("routes", Route.key_of)
@@ -71,10 +67,10 @@ class TimelineBus(Face):
     run_agent = lend("calls", Calls.run_agent)
     call_service = lend("calls", Calls.call_service)
     delegate = lend("calls", Calls.delegate)
-    replay = lend("replays", Replay.replay)
+    replay = lend("logs", Log.replay)
     fork = lend("forks", Forks.fork)
     timelines = lend("forks", Forks.timelines)
-    dump = lend("dumps", Dump.dump)
+    dump = lend("verifies", Verify.dump)
     METHODS = delegated(vars())
 
     def close(self) -> None:

@@ -53,16 +53,7 @@ class Calls:
         Errors: those of send; TIMEOUT after timeout_ms of real time: the message stays sent, and the same call again
         gets the answer once it is there (T3). ID_CONFLICT where the timeline sees the same key with other content.
         """
-        key = keys.from_dict(
-            {
-                "type": "invoke",
-                "timeline": timeline,
-                "submission": submission,
-                "harness": harness,
-                "runtime": runtime,
-                "agent": agent,
-            }
-        )
+        key = keys.of(Invoke, timeline, submission, harness, runtime, agent)
         return self.call(key, payload, None, timeout_ms)
 
     def call_service(
@@ -78,18 +69,7 @@ class Calls:
         timeout_ms: int = TIMEOUT_MS,
     ) -> Answer:
         """Call a service and wait for its response. `sequence` counts the agent's calls. Errors: those of run_agent."""
-        key = keys.from_dict(
-            {
-                "type": "request",
-                "timeline": timeline,
-                "submission": submission,
-                "agent": agent,
-                "service": service,
-                "backend": backend,
-                "operation": operation,
-                "sequence": sequence,
-            }
-        )
+        key = keys.of(Request, timeline, submission, agent, service, backend, operation, sequence)
         return self.call(key, payload, None, timeout_ms)
 
     def delegate(
@@ -103,17 +83,13 @@ class Calls:
         timeout_ms: int = TIMEOUT_MS,
     ) -> Answer:
         """Hand a sub-task to another agent and wait for the reply with this nonce. Errors: those of run_agent."""
-        key = keys.from_dict(
-            {"type": "delegate", "timeline": timeline, "submission": submission, "caller": caller, "target": target}
-        )
-        return self.call(key, payload, nonce, timeout_ms)
+        return self.call(keys.of(Delegate, timeline, submission, caller, target), payload, nonce, timeout_ms)
 
     def call(self, key: Key, payload: Any, nonce: str | None, timeout_ms: int) -> Answer:
         """The common way of all three."""
         if not isinstance(key, Invoke | Request | Delegate):
             raise InvalidArgument(f"nobody answers a {keys.NAMES[type(key)]}")
-        if limits.integer("timeout_ms", timeout_ms) > TIMEOUT_MS_MAX:
-            raise InvalidArgument(f"timeout_ms must lie between 0 and {TIMEOUT_MS_MAX}")
+        limits.integer("timeout_ms", timeout_ms, 0, TIMEOUT_MS_MAX)
         request = draft(key, payload, nonce)
         known = self.recall(request)
         if known is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from refbus.kernel.errors import InvalidArgument
 from refbus.kernel.rules import limit as limits
 from refbus.timeline import filters
 from refbus.timeline.message import Message, as_message
@@ -44,8 +43,7 @@ class Cursor:
         group that nobody shares. Waits for wait_ms of real time. Errors: INVALID_ARGUMENT.
         """
         wanted = filters.from_dict(filter, group)
-        if limits.integer("wait_ms", wait_ms) > WAIT_MS_MAX:
-            raise InvalidArgument(f"wait_ms must lie between 0 and {WAIT_MS_MAX}")
+        limits.integer("wait_ms", wait_ms, 0, WAIT_MS_MAX)
         taken = self.store.queue.take(wanted, wait_ms / 1000)
         return {"message": None if taken is None else _as_fetched(taken)}
 

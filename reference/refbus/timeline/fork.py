@@ -51,7 +51,7 @@ class Forks:
         The parent is not written to: the fork message is the first of the new timeline, numbered at + 1.
         Errors: NOT_FOUND for the parent or the message; ID_CONFLICT where the timeline exists, unless it began so.
         """
-        key = keys.from_dict({"type": "fork", "timeline": timeline, "submission": submission, "agent_name": agent_name})
+        key = keys.of(keys.Fork, timeline, submission, agent_name)
         token.name("parent", parent)
         limits.integer("at", at)
         start = self.lineage.place(parent, at)

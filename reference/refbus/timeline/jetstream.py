@@ -17,7 +17,7 @@ import binascii
 import json
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from refbus.kernel.clock import Clock
@@ -26,7 +26,7 @@ from refbus.timeline import token
 from refbus.timeline.config import Config
 from refbus.timeline.filters import Filter
 from refbus.timeline.message import Draft, Node, Place, chained, follow
-from refbus.timeline.queue import Branch, Delivery, Origin
+from refbus.timeline.queue import Branch, Delivery, Origin, Queue
 from refbus.timeline.stream import PATIENCE_S, STREAM, NotThere, Raw, Stream, fault
 
 PULL_S = 5.0  # a pull that a restarted server has forgotten is made again after so long
@@ -46,7 +46,7 @@ _DELIVERY = re.compile(
 MARKS_MAX = 1_000
 
 
-class JetStreamQueue:
+class JetStreamQueue(Queue):
     """The stream VLINDER of one JetStream account; it is made if missing."""
 
     def __init__(self, config: Config, *, clock: Clock, ack_wait_ms: int) -> None:
@@ -84,7 +84,6 @@ class JetStreamQueue:
                 raise Busy(f"others write to timeline {draft.key.timeline!r:.100} all the time")
 
     def find(self, subject: str, nonce: str | None = None, wait_s: float = 0) -> Node | None:
-        """See Queue."""
         node = self._find(subject, nonce)
         if node is not None or wait_s <= 0:
             return node
@@ -103,7 +102,6 @@ class JetStreamQueue:
                     pause_s = min(pause_s * 2, 1.0)
 
     def read(self, timeline: str, after: int, limit: int, submission: str | None = None) -> list[Node]:
-        """See Queue."""
         nodes: list[Node] = []
         number, begin = self._marks.get((timeline, submission), (0, 0))
         for seq, node in self._walk(timeline, begin if number == after else 0, submission):
@@ -117,22 +115,13 @@ class JetStreamQueue:
         return nodes
 
     def branch(self, timeline: str) -> Branch | None:
-        """See Queue."""
         return next(iter(self._branches([timeline])), None)
 
     def branches(self) -> list[Branch]:
         """See Queue. The server lists all subjects for it: not for every day."""
-        names: set[str] = set()
-        offset = total = 0
-        while not offset or offset < total:
-            info = self.stream.api(f"STREAM.INFO.{STREAM}", {"subjects_filter": "vlinder.>", "offset": offset})
-            subjects = info["state"].get("subjects") or {}
-            names |= {subject.split(".", 2)[1] for subject in subjects}
-            total = info.get("total", 0)
-            if not subjects:
-                break
-            offset += len(subjects)
-        ordered = sorted(names)
+        body = {"subjects_filter": "vlinder.>"}
+        subjects = self._listed(f"STREAM.INFO.{STREAM}", body, lambda info: info["state"].get("subjects"))
+        ordered = sorted({subject.split(".", 2)[1] for subject in subjects})
         some = (ordered[at : at + TOGETHER] for at in range(0, len(ordered), TOGETHER))
         return [branch for part in some for branch in self._branches(part)]
 
@@ -187,7 +176,6 @@ class JetStreamQueue:
         return bool(newest.seq > info["delivered"]["stream_seq"])
 
     def ack(self, delivery: str) -> None:
-        """See Queue."""
         self._settle(delivery, b"+ACK")
 
     def nak(self, delivery: str) -> None:
@@ -206,17 +194,20 @@ class JetStreamQueue:
 
     def held(self) -> list[dict[str, object]]:
         """See Queue. The server tells how many, not which."""
-        rows: list[dict[str, object]] = []
+        consumers = self._listed(f"CONSUMER.LIST.{STREAM}", {}, lambda info: info.get("consumers"))
+        held = sorted((consumer["name"], consumer["num_ack_pending"]) for consumer in consumers)
+        return [{"consumer": name, "messages": count} for name, count in held if count]
+
+    def _listed(self, name: str, body: dict[str, Any], part: Callable[[dict[str, Any]], Any]) -> Iterator[Any]:
+        """All that an API lists, which answers with a part at a time."""
         offset = total = 0
         while not offset or offset < total:
-            listed = self.stream.api(f"CONSUMER.LIST.{STREAM}", {"offset": offset})
-            page = listed.get("consumers") or []
-            rows += [{"consumer": consumer["name"], "messages": consumer["num_ack_pending"]} for consumer in page]
-            total = listed.get("total", 0)
-            if not page:
-                break
-            offset += len(page)
-        return sorted((row for row in rows if row["messages"]), key=lambda row: str(row["consumer"]))
+            answer = self.stream.api(name, {**body, "offset": offset})
+            some = part(answer) or ()
+            yield from some
+            if not some:
+                return
+            offset, total = offset + len(some), answer.get("total", 0)
 
     def contradictions(self) -> list[tuple[str, int, str]]:
         """See Queue. The stream says nothing twice."""
@@ -228,7 +219,6 @@ class JetStreamQueue:
         return "ok" if not lost else f"the server has lost {lost}"
 
     def close(self) -> None:
-        """See Queue."""
         self.client.close()
 
     def _is_last(self, delivery: str, info: dict[str, Any]) -> bool:

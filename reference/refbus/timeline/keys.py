@@ -164,7 +164,12 @@ def from_dict(value: object) -> Key:
     names = DIMENSIONS[kind]
     if dimensions.keys() != set(names):
         raise InvalidArgument(f"a key of type {NAMES[kind]} has {', '.join(names)}, and nothing else")
-    return kind(*(checked(name, dimensions[name]) for name in names))
+    return of(kind, *(dimensions[name] for name in names))
+
+
+def of(kind: Kind, *values: object) -> Key:
+    """A key of these values, in the order of its dimensions. Raises INVALID_ARGUMENT for one that cannot be."""
+    return kind(*(checked(name, value) for name, value in zip(DIMENSIONS[kind], values, strict=True)))
 
 
 def as_dict(key: Key) -> dict[str, Any]:

@@ -1,16 +1,17 @@
-"""Sending, answering, and the record."""
+"""Sending, answering, the record, and its replay: no agent, service or network is asked for that."""
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from typing import Any, TypedDict
 
-from refbus.kernel.errors import BusError, Corrupt, InvalidArgument
+from refbus.kernel.errors import BusError, Corrupt, InvalidArgument, NotFound
 from refbus.kernel.rules import limit as limits
 from refbus.timeline import keys, token
 from refbus.timeline.keys import Complete, Delegate, DelegateReply, Invoke, Request
 from refbus.timeline.lineage import Lineage
-from refbus.timeline.message import Draft, Message, Node, as_message, draft, state_hash
+from refbus.timeline.message import Draft, Message, Node, as_message, draft, link, state_hash
 from refbus.timeline.store import Store
 
 LIMIT = 1000
@@ -38,8 +39,16 @@ class State(TypedDict):
     number: int | None
 
 
+class Replayed(TypedDict):
+    """replay: the submission's messages in their order, its complete, and a digest of all hashes."""
+
+    messages: list[Message]
+    complete: Message | None
+    digest: str
+
+
 class Log:
-    """send, reply, log and state."""
+    """send, reply, log, state and replay."""
 
     def __init__(self, store: Store, lineage: Lineage) -> None:
         self.store, self.lineage = store, lineage
@@ -95,6 +104,27 @@ class Log:
         if damaged is not None:
             raise Corrupt(f"message {damaged} is damaged: nobody can say whose result it is")
         return newest
+
+    def replay(self, timeline: str, submission: str) -> Replayed:
+        """Every message of the submission that the timeline sees, each held against its hash.
+
+        Errors: NOT_FOUND where there is none; CORRUPT where a message is not what was recorded.
+        """
+        token.name("timeline", timeline)
+        token.name("submission", submission)
+        messages, digest = [], hashlib.sha256()
+        complete = None
+        for node in self.lineage.read(timeline, submission=submission):
+            if node.hash != link(*node[:-1]):
+                raise Corrupt(f"message {node.number} is not what was recorded")
+            messages.append(as_message(node))
+            digest.update(node.hash.encode())
+            key = messages[-1]["key"]
+            if key is not None and key["type"] == keys.NAMES[Complete]:
+                complete = messages[-1]
+        if not messages:
+            raise NotFound(f"timeline {timeline!r:.100} sees nothing of submission {submission!r:.100}")
+        return {"messages": messages, "complete": complete, "digest": digest.hexdigest()}
 
     def append(self, message: Draft) -> Sent:
         """A message that was checked."""

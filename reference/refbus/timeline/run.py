@@ -40,18 +40,17 @@ class Run:
     ) -> Any:
         """The service's answer. Errors: those of the bus's call_service."""
         self._calls += 1
-        key = Request(self.timeline, self.submission, self.agent, service, backend, operation, self._calls)
+        key = keys.of(Request, self.timeline, self.submission, self.agent, service, backend, operation, self._calls)
         return self.call(key, payload, None, timeout_ms)
 
     def delegate(self, target: str, payload: Any = None, timeout_ms: int = TIMEOUT_MS) -> Any:
         """The other agent's answer. Errors: those of the bus's delegate."""
         self._calls += 1
-        key = Delegate(self.timeline, self.submission, self.agent, target)
+        key = keys.of(Delegate, self.timeline, self.submission, self.agent, target)
         return self.call(key, payload, str(self._calls), timeout_ms)
 
     def call(self, key: Key, payload: Any, nonce: str | None, timeout_ms: int) -> Any:
         """The answer, from the record alone or from anybody."""
-        key = keys.from_dict(keys.as_dict(key))  # checked
         if not self.from_record:
             return self.bus.calls.call(key, payload, nonce, timeout_ms)["payload"]
         answer = self.bus.calls.recall(draft(key, payload, nonce))
@@ -83,16 +82,12 @@ def rerun(bus: TimelineBus, timeline: str, submission: str, handler: Callable[[R
     invoke = next((seen for seen in recorded["messages"] if seen["key"] and seen["key"]["type"] == "invoke"), None)
     if complete is None or invoke is None:
         raise NotFound(f"submission {submission!r:.100} has no end yet")
-    run = Run(bus, _seen_from(invoke, timeline), from_record=True)
+    # An ancestor's message, under the name that the timeline knows it by.
+    run = Run(bus, {**invoke, "key": {**(invoke["key"] or {}), "timeline": timeline}}, from_record=True)
     payload = handler(run)
     state = state_hash(run.state)
     same = limits.payload(payload) == limits.payload(complete["payload"]) and state == complete["state"]
     return {"same": same, "payload": payload, "state": state}
-
-
-def _seen_from(message: Message, timeline: str) -> Message:
-    """A message of an ancestor under the name that the timeline knows it by."""
-    return {**message, "key": {**(message["key"] or {}), "timeline": timeline}}
 
 
 def reply_of(message: Message) -> Key:

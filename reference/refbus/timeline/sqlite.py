@@ -18,7 +18,7 @@ from refbus.kernel.transaction import Transaction
 from refbus.timeline import keys, token
 from refbus.timeline.filters import Filter
 from refbus.timeline.message import Draft, Node, Place, chained, shown
-from refbus.timeline.queue import Branch, Delivery, Origin
+from refbus.timeline.queue import Branch, Delivery, Origin, Queue
 
 DB_NAME = "timeline.db"
 SCHEMA = Schema((Path(__file__).parent / "schema.sql").read_text("utf-8"), "")
@@ -27,7 +27,7 @@ PRAGMAS = ("PRAGMA cache_size = -64000",)
 _DELIVERY = re.compile(r"([^:\s]{1,400}):([1-9][0-9]{0,17}):([1-9][0-9]{0,8})", re.ASCII)
 
 
-class SqliteQueue:
+class SqliteQueue(Queue):
     """`timeline.db` in an existing folder."""
 
     def __init__(self, folder: Path, *, clock: Clock, synchronous: str = "NORMAL", ack_wait_ms: int) -> None:
@@ -36,7 +36,6 @@ class SqliteQueue:
         self.store.open(SCHEMA)
 
     def append(self, draft: Draft, origin: Origin | None = None, start: Place | None = None) -> tuple[Node, bool]:
-        """See Queue."""
         with self.store.transaction() as tx:
             known = _find(tx, draft.subject, draft.nonce)
             if known is not None:
@@ -73,26 +72,22 @@ class SqliteQueue:
         )
 
     def find(self, subject: str, nonce: str | None = None, wait_s: float = 0) -> Node | None:
-        """See Queue."""
         if wait_s > 0:
             return self.store.wait_for(lambda: self.find(subject, nonce), wait_s)
         row = self.store.db.row(_FIND, (subject, nonce or ""))
         return None if row is None else Node(*row)
 
     def read(self, timeline: str, after: int, limit: int, submission: str | None = None) -> list[Node]:
-        """See Queue."""
         values = {"timeline": timeline, "after": after, "limit": limit, "submission": submission}
         return [Node(*row) for row in self.store.db.rows(_READ, values)]
 
     def branch(self, timeline: str) -> Branch | None:
-        """See Queue."""
         row = self.store.db.row(
             "SELECT timeline, parent, at, number, hash FROM timelines WHERE timeline = ?", (timeline,)
         )
         return None if row is None else _branch(row)
 
     def branches(self) -> list[Branch]:
-        """See Queue."""
         rows = self.store.db.rows("SELECT timeline, parent, at, number, hash FROM timelines ORDER BY timeline")
         return [_branch(row) for row in rows]
 
@@ -131,7 +126,6 @@ class SqliteQueue:
         )
 
     def extend(self, delivery: str) -> None:
-        """See Queue."""
         with self.store.transaction() as tx:
             tx.execute(
                 "UPDATE deliveries SET visible_at_us = ? WHERE consumer = ? AND position = ? AND delivery_count = ?",
@@ -139,7 +133,6 @@ class SqliteQueue:
             )
 
     def held(self) -> list[dict[str, object]]:
-        """See Queue."""
         with self.store.snapshot() as tx:
             return tx.dicts("SELECT * FROM deliveries ORDER BY consumer, position")
 
@@ -154,12 +147,10 @@ class SqliteQueue:
             ]
 
     def integrity(self) -> str:
-        """See Queue."""
         with self.store.snapshot() as tx:
             return tx.integrity()
 
     def close(self) -> None:
-        """See Queue."""
         self.store.close()
 
 

@@ -1,18 +1,19 @@
-"""Is the record what was recorded? Every hash is computed anew, and held against the one that stands there."""
+"""The whole record, as it stands; and is it what was recorded? Every hash is computed anew, and held against that."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from refbus.kernel import jsontext
 from refbus.kernel.errors import BusError, InvalidArgument, NotFound
 from refbus.kernel.verdict import verdict
 from refbus.timeline import keys, token
+from refbus.timeline.fork import Row, as_row
 from refbus.timeline.keys import Fork
 from refbus.timeline.lineage import Lineage
-from refbus.timeline.message import Node, Place, link
+from refbus.timeline.message import Message, Node, Place, as_message, link
 from refbus.timeline.queue import Branch, Origin
 from refbus.timeline.store import Store
 
@@ -35,8 +36,17 @@ class Verified(TypedDict):
     faults: list[Fault]
 
 
+class Dumped(TypedDict):
+    """dump: every message by timeline and number, the timelines, messages in hands, and the store's health (`ok`)."""
+
+    messages: list[Message]
+    timelines: list[Row]
+    deliveries: list[dict[str, Any]]
+    integrity: str
+
+
 class Verify:
-    """verify."""
+    """verify and dump."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -72,6 +82,17 @@ class Verify:
             faults.append(_fault(wanted[0], branches[wanted[0]].last.number, "the last hash is not the one expected"))
         reply: Verified = {"ok": not faults, "checked": checked, "faults": faults}
         return verdict(reply)
+
+    def dump(self) -> Dumped:
+        """All rows that say what happened."""
+        queue = self.store.queue
+        branches = queue.branches()
+        return {
+            "messages": [as_message(node) for branch in branches for node in self._own(branch)],
+            "timelines": [as_row(branch) for branch in branches],
+            "deliveries": queue.held(),
+            "integrity": queue.integrity(),
+        }
 
     def examine(self, branch: Branch, place: Callable[[str, int], Place]) -> tuple[int, list[Fault]]:
         """One timeline's own messages: their number, and their faults."""

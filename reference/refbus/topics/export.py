@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.store import Store
 from refbus.topics.message import Message, as_messages
-from refbus.topics.route import Route, TopicRow
+from refbus.topics.route import Route
 from refbus.topics.shown import line, name, printed, when
 
 ROWS_AT_ONCE = 500
@@ -33,7 +33,7 @@ class Export:
 
         Errors: TOPIC_NOT_FOUND.
         """
-        topic = self.topic_row(topic_id)
+        topic = self._route.topic_row(topic_id)
         ended = f", closed {when(topic['closed_at'] or 0.0)}" if topic["status"] == "closed" else ""
         yield f"# {line(topic['name'])}\n\nTopic `{topic_id}`, created {when(topic['created_at'])}{ended}\n"
         if topic["close_reason"]:
@@ -60,12 +60,6 @@ class Export:
                 return
             yield from as_messages(rows)
             after = rows[-1][2]
-
-    def topic_row(self, topic_id: str) -> TopicRow:
-        """One topic as topic_list tells it. Errors: INVALID_ARGUMENT, TOPIC_NOT_FOUND."""
-        limits.text("topic_id", topic_id)
-        with self._store.snapshot() as tx:
-            return self._route.row(tx, topic_id)
 
 
 _AFTER = """

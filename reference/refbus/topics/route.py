@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any, Literal, NotRequired, TypedDict
 
 from refbus.kernel.errors import TopicNotFound
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.store import Store
 from refbus.kernel.transaction import Transaction
-from refbus.topics.ids import new_id
 from refbus.topics.message import metadata_text, metadata_value
 
 
@@ -87,9 +87,11 @@ class Route:
             rows = tx.rows(_LIST, {"status": status})
         return {"topics": [_topic_row(row) for row in rows]}
 
-    def row(self, tx: Transaction, topic_id: str) -> TopicRow:
-        """One topic as topic_list tells it. Errors: TOPIC_NOT_FOUND."""
-        row = tx.row(_ROW, (topic_id,))
+    def topic_row(self, topic_id: str) -> TopicRow:
+        """One topic as topic_list tells it. Errors: INVALID_ARGUMENT, TOPIC_NOT_FOUND."""
+        limits.text("topic_id", topic_id)
+        with self._store.snapshot() as tx:
+            row = tx.row(_ROW, (topic_id,))
         if row is None:
             raise no_topic(topic_id)
         return _topic_row(row)
@@ -175,6 +177,11 @@ def _newest(tx: Transaction, name: str, status: Literal["open", "closed"]) -> To
 def _topic_row(row: tuple[Any, ...]) -> TopicRow:
     names = ("topic_id", "name", "status", "created_at", "closed_at", "close_reason", "metadata")
     return dict(zip(names, (*row[:-1], metadata_value(row[-1])), strict=True))  # type: ignore[return-value]
+
+
+def new_id() -> str:
+    """A random id of a topic or a message: a short UUID. There are only 2**40, so a writer expects collisions."""
+    return secrets.token_hex(5)
 
 
 def _free_id(tx: Transaction) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 import sqlite3
 import threading
@@ -125,6 +126,16 @@ class Store(kernel.Store):
             f"Wipe it with `refbus topics wipe --db {shlex.quote(str(self.path))}`. Do not remove the file: "
             "servers may run on it."
         )
+
+
+def database() -> Path:
+    """The file that the agents share (seed 004, section 2): the environment's AGENT_BUS_DB, or the usual place."""
+    return Path(os.environ.get("AGENT_BUS_DB") or "~/.agent_bus/agent_bus.sqlite")
+
+
+def embedding_model() -> str | None:
+    """The folder of the model for searches by meaning: the environment's AGENT_BUS_EMBEDDING_MODEL."""
+    return os.environ.get("AGENT_BUS_EMBEDDING_MODEL") or None
 
 
 def database_file(store: Path | str) -> Path:

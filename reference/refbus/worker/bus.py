@@ -13,7 +13,6 @@ from refbus.kernel.rules import limit as limits
 from refbus.worker.archive import Archive
 from refbus.worker.blob import Blobs
 from refbus.worker.cursor import Cursors
-from refbus.worker.dump import Dump
 from refbus.worker.export import Export
 from refbus.worker.lease import Claims
 from refbus.worker.log import Log
@@ -87,7 +86,6 @@ class WorkerBus(Face):
         self.exports = Export(self.store)
         self.searches = Search(self.store, self.blobs, self.reader)
         self.archives = Archive(self.store)
-        self.dumps = Dump(self.store)
 
     publish = delegate("log", Log.publish)
     publish_many = delegate("log", Log.publish_many)
@@ -110,7 +108,7 @@ class WorkerBus(Face):
     redrive = delegate("redelivery", Redelivery.redrive)
     worker_state = delegate("states", States.worker_state)
     transition = delegate("states", States.transition)
-    dump = delegate("dumps", Dump.dump)
+    dump = delegate("store", Store.dump)
     METHODS = delegated(vars())
     process = delegate("redelivery", Redelivery.process)  # for Python alone: a handler is no JSON
 

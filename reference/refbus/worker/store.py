@@ -15,6 +15,7 @@ from refbus.kernel.rules import lease
 from refbus.kernel.rules import limit as limits
 from refbus.kernel.schema import Schema
 from refbus.kernel.store import Store as Base
+from refbus.worker.replies import Dumped
 
 DB_NAME = "bus.db"
 JSONL_NAME = "bus.jsonl"
@@ -61,6 +62,22 @@ class Store(Base):
         if not (self.folder / DB_NAME).exists():
             _hide_from_git(self.folder)
         self.open(SCHEMA)
+
+    def dump(self) -> Dumped:
+        """Every table that says what happened, and SQLite's opinion of its file."""
+        with self.snapshot() as tx:
+            stated = tx.row("SELECT last_seq FROM export_state WHERE id = 1")
+            return {
+                "messages": tx.dicts("SELECT * FROM messages ORDER BY seq"),
+                "cursors": tx.dicts("SELECT * FROM cursors ORDER BY agent_id"),
+                "task_claims": tx.dicts("SELECT * FROM task_claims ORDER BY task_id"),
+                "heartbeats": tx.dicts("SELECT * FROM heartbeats ORDER BY agent_id"),
+                "archived": tx.dicts("SELECT * FROM archived_messages ORDER BY seq"),
+                "dead_letters": tx.dicts("SELECT * FROM dead_letters ORDER BY agent_id, seq"),
+                "task_tokens": tx.dicts("SELECT * FROM task_tokens ORDER BY task_id"),
+                "export_last_seq": None if stated is None else stated[0],
+                "integrity": tx.integrity(),
+            }
 
 
 def _hide_from_git(folder: Path) -> None:

@@ -211,7 +211,7 @@ def refbus_process(project: Path, *words: str) -> subprocess.Popen[str]:
     """`refbus comms …` as a process of its own, in the project's folder."""
     paths = [str(Path(refbus.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     return subprocess.Popen(
-        [sys.executable, "-m", "refbus.cli", "comms", *words],
+        [sys.executable, "-m", "refbus", "comms", *words],
         cwd=project,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},

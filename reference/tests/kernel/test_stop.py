@@ -102,7 +102,7 @@ def test_a_program_whose_files_are_closed_ends_or_waits(tmp_path: Path) -> None:
     WorkerBus(tmp_path).close()  # `export` and `tail` make no store, and would end by themselves
     for name, words in PROGRAMS.items():
         command = words.format(tmp_path).replace("0.01", "0.5").replace("sleep 0.2", "sleep 60")
-        closed = f"exec {shlex.quote(sys.executable)} -m refbus.cli {command} 0<&- 1>&- 2>&-"
+        closed = f"exec {shlex.quote(sys.executable)} -m refbus {command} 0<&- 1>&- 2>&-"
         running[name] = subprocess.Popen(["sh", "-c", closed])
     try:
         assert running.pop("serve").wait(LONG_S) == 0
@@ -132,7 +132,7 @@ def _comes_to_rest(pid: int) -> None:
 
 def test_a_payload_from_a_closed_input_is_no_payload(tmp_path: Path) -> None:
     """One line says so."""
-    words = f"{shlex.quote(sys.executable)} -m refbus.cli worker --store {tmp_path} publish --as a t - <&-"
+    words = f"{shlex.quote(sys.executable)} -m refbus worker --store {tmp_path} publish --as a t - <&-"
     done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False)
     assert done.returncode == 1 and done.stderr.startswith("refbus: INVALID_ARGUMENT: ")
 

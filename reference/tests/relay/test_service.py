@@ -61,7 +61,7 @@ def start(root: Path) -> Iterator[Start]:
 
     def start_(*words: str, **environment: str) -> subprocess.Popen[str]:
         env = {**os.environ, "AGENT_RELAY_DIR": str(root), **environment}
-        cli_ = shlex.split(os.environ.get("REFBUS_CLI", shlex.join([sys.executable, "-m", "refbus.cli"])))
+        cli_ = shlex.split(os.environ.get("REFBUS_CLI", shlex.join([sys.executable, "-m", "refbus"])))
         command = [*cli_, "relay", "run", *words]
         started.append(subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
         return started[-1]

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from reference.tests.relay.conftest import Agents, OpenRelay, rows, started
 
 from refbus.kernel import process
-from refbus.relay import fields
 from refbus.relay.bus import RelayBus
 from refbus.relay.failure import Failure
 from refbus.relay.processes import Processes, Target
+from refbus.relay.spawn import read_fields
 
 # It writes down all that it was given, starts a child in a session of its own, and then sleeps long. If it is told so,
 # no SIGTERM ends that.
@@ -127,16 +127,16 @@ words = st.text(st.characters(exclude_categories=["Cc", "Cs", "Z"]))
 def test_fields_are_read_as_they_are_written(short: dict[str, str], prompt: str) -> None:
     """The last one may have lines of its own."""
     body = "".join(f"{key}: {value}\n" for key, value in short.items()) + f"PROMPT: {prompt}"
-    parsed = fields.read(body, ("NAME", "CLI", "ENV", "PROMPT"), long="PROMPT")
+    parsed = read_fields(body, ("NAME", "CLI", "ENV", "PROMPT"), long="PROMPT")
     assert parsed == short | {"PROMPT": prompt.strip()}
 
 
 def test_a_line_of_a_prompt_cannot_be_another_field() -> None:
     """It would stand twice; and a field that is not asked for is none."""
     with pytest.raises(Failure):
-        fields.read("CLI: a\nPROMPT: x\nCLI: b", ("CLI", "PROMPT"), long="PROMPT")
+        read_fields("CLI: a\nPROMPT: x\nCLI: b", ("CLI", "PROMPT"), long="PROMPT")
     with pytest.raises(Failure):
-        fields.read("PATH: x", ("CLI",))
+        read_fields("PATH: x", ("CLI",))
 
 
 def test_what_takes_no_signal_from_this_user_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

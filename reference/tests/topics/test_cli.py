@@ -184,7 +184,7 @@ def test_ctrl_c_ends_a_server_that_waits_for_its_client(tmp_path: Path) -> None:
         "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
     }
     with subprocess.Popen(
-        [sys.executable, "-m", "refbus.cli", "topics", "--db", tmp_path / "bus.sqlite", "serve"],
+        [sys.executable, "-m", "refbus", "topics", "--db", tmp_path / "bus.sqlite", "serve"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as server:

@@ -8,7 +8,7 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refbus.topics.mcp.threads import Threads
+from refbus.topics.mcp.server import Threads
 
 COUNT = 3
 

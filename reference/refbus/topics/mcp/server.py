@@ -12,16 +12,18 @@ on it is answered, come what may.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
 import signal
 import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from refbus import __version__
 from refbus.kernel.errors import INTERNAL_SAYS, BusError, Internal, InvalidArgument
-from refbus.topics import environment
 from refbus.topics.bus import TopicsBus
 from refbus.topics.cursor import SyncCall, Synced
 from refbus.topics.mcp import text
@@ -36,15 +38,36 @@ from refbus.topics.mcp.protocol import (
     Request,
     handshake_version,
 )
-from refbus.topics.mcp.threads import Threads
 from refbus.topics.mcp.tools import INSTRUCTIONS, TOOLS
 from refbus.topics.mcp.wire import Wire
+from refbus.topics.store import database, embedding_model
 
 THREADS = 4
 SERVER = {"name": "refbus-topics", "title": "Agent bus", "version": __version__}
 CAPABILITIES = {"tools": {"listChanged": False}}
 
 logger = logging.getLogger(__name__)
+Result = TypeVar("Result")
+
+
+class Threads:
+    """Do a server's calls and nothing else, so that each finds the connection that it used before.
+
+    So many at most. Calls that come one after the other all run in the same.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._limit = asyncio.Semaphore(count)
+        self._idle: list[ThreadPoolExecutor] = []
+
+    async def run(self, function: Callable[[], Result]) -> Result:
+        """The result of the function. Nobody can interrupt a thread."""
+        async with self._limit:
+            thread = self._idle.pop() if self._idle else ThreadPoolExecutor(1)
+            try:
+                return await asyncio.get_running_loop().run_in_executor(thread, function)
+            finally:
+                self._idle.append(thread)
 
 
 class Session:
@@ -148,7 +171,8 @@ class Session:
             request.woken.clear()
             with self.bus.notifier.subscribed(wake, call.sees_news):
                 if not await self.threads.run(call.has_news):
-                    await _within(call.left_s, request.woken)
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(request.woken.wait(), call.left_s)
 
     async def _give_back_if_gone(self, call: SyncCall, request: Request) -> None:
         """A thread is not interrupted: whether the caller went meanwhile shows here."""
@@ -157,13 +181,6 @@ class Session:
                 await self.threads.run(call.give_back)
             except BusError as error:
                 logger.warning("a cancelled sync has consumed messages: %s", error)
-
-
-async def _within(timeout_s: float, event: asyncio.Event) -> None:
-    try:
-        await asyncio.wait_for(event.wait(), timeout_s)
-    except TimeoutError:
-        return
 
 
 def _described(name: str, tool: dict[str, Any]) -> dict[str, Any]:
@@ -223,7 +240,7 @@ def run(bus: TopicsBus) -> None:
 def main(bus_class: type[TopicsBus] = TopicsBus) -> int:
     """Serve on the database that the environment names. Exit code 1 if there can be none."""
     try:
-        with bus_class(environment.database(), embedding_model=environment.embedding_model()) as bus:
+        with bus_class(database(), embedding_model=embedding_model()) as bus:
             run(bus)
     except (BusError, OSError) as error:
         print(f"refbus: {error!r}", file=sys.stderr)

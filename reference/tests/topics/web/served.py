@@ -20,7 +20,7 @@ TOKENS: dict[int, str] = {}  # of each port that serves
 @contextlib.contextmanager
 def page_server(database: Path) -> Iterator[tuple[int, subprocess.Popen[str]]]:
     """Its port and its process. The token of its printed address is kept in TOKENS."""
-    command = [sys.executable, "-m", "refbus.cli", "topics", "--db", str(database), "web", "--port", "0"]
+    command = [sys.executable, "-m", "refbus", "topics", "--db", str(database), "web", "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     with process:
