@@ -82,3 +82,9 @@ def dead_jobs_are_handed_out():
 def the_newest_job_first():
     """The job that was put last is handed out first."""
     rewrite(MailboxBus.take, "ORDER BY n", "ORDER BY n DESC")
+
+
+@fault("mailbox.jobs.07", item="corpus:a_job_dies_with_its_last_worker", author="public report, graphile-worker #254")
+def a_job_is_lost_with_its_last_worker():
+    """A job whose worker dies in the last attempt is neither handed out again nor dead."""
+    rewrite(MailboxBus.dead, "until_ms <= ? AND", "until_ms = min(0, ?) AND")
