@@ -268,10 +268,9 @@ def test_a_task_is_held_while_its_command_runs(tmp_path: Path) -> None:
 
 def test_a_command_that_holds_a_task_gets_the_signal(tmp_path: Path) -> None:
     """And the task is free afterwards."""
-    held = subprocess.Popen(
-        refbus(tmp_path, "hold", "--as", "a", "t", "--", "sh", "-c", "echo on; exec sleep 60"), stdout=subprocess.PIPE
-    )
-    assert held.stdout is not None and held.stdout.readline() == b"on\n"
+    tells = "echo $REFBUS_TASK $REFBUS_TOKEN; exec sleep 60"
+    held = subprocess.Popen(refbus(tmp_path, "hold", "--as", "a", "t", "--", "sh", "-c", tells), stdout=subprocess.PIPE)
+    assert held.stdout is not None and held.stdout.readline() == b"t 1\n"
     held.terminate()
     held.communicate()
     assert held.returncode == 128 + signal.SIGTERM

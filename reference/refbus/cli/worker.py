@@ -143,7 +143,11 @@ def _add_claims(commands: Commands) -> None:
         ("claim", WorkerBus.try_claim_task, "take a task's lease"),
         ("renew", WorkerBus.renew_claim, "extend the lease"),
         ("release", WorkerBus.release_claim, "give the task back"),
-        ("hold", hold, "run the command behind -- while a task is claimed: renew, beat, release, pass its exit code"),
+        (
+            "hold",
+            hold,
+            "run the command behind -- while REFBUS_TASK is claimed by REFBUS_TOKEN; pass its exit code",
+        ),
     ):
         claim = commands.add(name, method, says, who=AGENT, runs_command=name == "hold")
         claim.add_argument("task_id", metavar="task")
@@ -238,7 +242,8 @@ def _run(bus: WorkerBus, arguments: Any, token: int) -> int:
     received: list[int] = []
     for number in SIGNALS:
         signal.signal(number, lambda number, _: received.append(number))
-    with subprocess.Popen(arguments.command) as process:
+    environment = os.environ | {"REFBUS_TASK": arguments.task_id, "REFBUS_TOKEN": str(token)}
+    with subprocess.Popen(arguments.command, env=environment) as process:
         for number in SIGNALS:
             signal.signal(number, lambda number, _: process.send_signal(number))
         for earlier in received:  # before there was a process to send it to
