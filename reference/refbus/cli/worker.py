@@ -143,11 +143,7 @@ def _add_claims(commands: Commands) -> None:
         ("claim", WorkerBus.try_claim_task, "take a task's lease"),
         ("renew", WorkerBus.renew_claim, "extend the lease"),
         ("release", WorkerBus.release_claim, "give the task back"),
-        (
-            "hold",
-            hold,
-            "run the command behind -- while REFBUS_TASK is claimed by REFBUS_TOKEN; pass its exit code",
-        ),
+        ("hold", hold, "run the command behind -- while REFBUS_TASK is claimed by REFBUS_TOKEN; pass its exit code"),
     ):
         claim = commands.add(name, method, says, who=AGENT, runs_command=name == "hold")
         claim.add_argument("task_id", metavar="task")

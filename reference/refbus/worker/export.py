@@ -50,8 +50,8 @@ class Export:
         seqs = [value["seq"] for value in values if type(value) is dict and type(value.get("seq")) is int]
         if max(seqs, default=0) > given and not any(map(self.holds, values)):
             raise IdConflict(
-                f"{JSONL_NAME} has {len(seqs)} messages of another database, as a clone has that brought the file"
-                " alone: move the file away, then export again"
+                f"{JSONL_NAME} is another database's, as in a clone, which brings the file alone: it has messages up to"
+                f" {max(seqs)}, and {given} were given here. Move it away (git mv), then export again"
             )
 
     def lines_after(self, last_seq: int) -> tuple[list[str], int]:
