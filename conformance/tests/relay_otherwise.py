@@ -85,7 +85,7 @@ changed(
 
 def settled(scanner: Any, file: Any) -> bool:
     """Is it old enough?"""
-    unchanged_ns = scanner._unchanged_ns(file.path, scanner._first_seen)
+    unchanged_ns = scanner._monotonic_ns - scanner._first_seen[file.path][1]
     age_ns = msgfile.age_ns(file.stat, scanner._now_ns, unchanged_ns)
     return bool(age_ns >= scanner._store.config.settle_ms * 1_000_000)
 

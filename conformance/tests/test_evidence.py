@@ -10,7 +10,7 @@ import pytest
 from busproof.bus.fleet import Fleet
 from busproof.oracle.models.spec import Difference, Refusal
 from busproof.pages.report.terminal import EVENTS_SHOWN, _last
-from busproof.play.explore import corpus
+from busproof.play.explore.before import led_to
 from busproof.play.explore.orders import Called
 from busproof.play.explore.script import Step, call
 from busproof.play.explore.search import Program
@@ -27,37 +27,33 @@ MANY = Step("many", 0, "publish", {}, "3", times=9)
 STEPS = [Step("open", 0, name="0"), Step("call", 0, "publish", {}, "1"), RACE, MANY]
 
 
-def shown_lines(step: Step, *called: Called) -> list[str]:
-    """The lines of the steps before a difference at this step of the script, in these calls."""
+def told_before(step: Step, *called: Called) -> list[str]:
+    """The steps before a difference at this step of the script, in these calls."""
     history = [([Called("1", 0, "publish", {}, 0, seen=Refusal("BUSY\n", definite=True))], ())]
     program = Program(0, STEPS[: STEPS.index(step) + 1] if step in STEPS else [*STEPS], history=[*history])
-    mismatch = Mismatch(step, [*called], Difference("reply", "a", "b"), [])
-    lines = corpus._seen_again("worker", "x", program, mismatch, "").split("\n")
-    return [line.strip() for line in lines if line.startswith("  {")]
+    heading, *lines = led_to(program, Mismatch(step, [*called], Difference("reply", "a", "b"), []))
+    assert heading.startswith("before it, the last ")
+    return [line.removeprefix("  ") for line in lines]
 
 
-def named(lines: list[str]) -> list[str]:
-    return [line.partition('"name": "')[2].partition('"')[0] for line in lines]
+OPENED, PUBLISHED = "process 0 opens the store", "process 0: publish {} → refused, BUSY\\n"
+RACED = ["at once:", "  not asked of this bus: process 0: ack {}", "  not asked of this bus: process 1: ack {}"]
 
 
 def test_a_race_is_told_if_the_look_after_it_shows_the_difference() -> None:
     """The calls that raced, not the dump, are what went wrong."""
-    assert named(shown_lines(RACE, Called("2.look", 0, "dump", {}, 0))) == ["0", "1", "2"]
-    assert named(shown_lines(RACE, Called("2a", 0, "ack", {}, 0), Called("2b", 1, "ack", {}, 0))) == ["0", "1"]
+    assert told_before(RACE, Called("2.look", 0, "dump", {}, 0)) == [OPENED, PUBLISHED, *RACED]
+    assert told_before(RACE, Called("2a", 0, "ack", {}, 0), Called("2b", 1, "ack", {}, 0)) == [OPENED, PUBLISHED]
 
 
 def test_a_call_is_told_if_the_look_after_it_shows_the_difference_and_one_of_many_names_the_many() -> None:
+    """With its answer: that it was refused, and why, in one line whatever its code."""
     look = call("hand", "look")
     look.name = "1.look"
-    assert named(shown_lines(look, Called("1.look", "hand", "look", {}, 0))) == ["0", "1"]
+    assert told_before(look, Called("1.look", "hand", "look", {}, 0)) == [OPENED, PUBLISHED]
     ack = Step("call", 0, "publish", {}, "3.7")
-    assert named(shown_lines(ack, Called("3.7", 0, "publish", {}, 0))) == ["0", "1", "2", "3"]
-
-
-def test_a_step_that_was_refused_says_so() -> None:
-    """In one line, whatever its code."""
-    lines = shown_lines(RACE, Called("2.look", 0, "dump", {}, 0))
-    assert [line.endswith("  → refused, BUSY\\n") for line in lines] == [False, True, False]
+    many = ["9 times:", "  process 0: publish {}"]
+    assert told_before(ack, Called("3.7", 0, "publish", {}, 0)) == [OPENED, PUBLISHED, *RACED, *many]
 
 
 @pytest.mark.parametrize("is_blamed", [False, True])
