@@ -55,18 +55,8 @@ def judge(name: str, folder: Path, row: str | None = None) -> int:
         print(f"{name}: could not be installed: {error}")
         return UNKNOWN
     bus = expected.get("adapter", "toml:bus.toml")
-    options = [
-        "--bus",
-        bus,
-        "--seed",
-        "1",
-        "--quiet",
-        "--budget",
-        "40m",
-        "--out",
-        "out",
-        *(["--only", row] if row else []),
-    ]
+    options = ["--bus", bus, "--seed", "1", "--quiet", "--budget", "40m", "--out", "out"]
+    options += ["--only", row] if row else []
     command = [sys.executable, "-m", "busproof", "check", "mailbox", *options]
     subprocess.run(command, cwd=folder, env={**os.environ, "PATH": path}, check=False)
     report = lines.load(folder / "out" / "report.jsonl")

@@ -134,13 +134,14 @@ def test_the_steps_before_a_difference_tell_what_this_bus_was_asked_and_answered
     look = Step("call", 0, "search", {"query": "x"}, "1")
     replay = _replayed(
         tmp_path,
-        {"a": [OPEN, _publish("x"), look, Step("pass", params={"ms": 1500}, name="p"), ACK]},
+        {"a": [OPEN, *CLOCKS, _publish("x"), look, Step("pass", params={"ms": 1500}, name="p"), ACK]},
         "def stumble():\n    raise Refused('INTERNAL', 'never')",
     )
     mismatch = replay.broken["a"].mismatch
     assert mismatch is not None
-    heading, opened, published, searched, passed = led_to(replay.broken["a"], mismatch)
-    assert heading == "before it, the last 4 of 4 steps:"
+    heading, opened, *set_twice, published, searched, passed = led_to(replay.broken["a"], mismatch)
+    assert heading == "before it, the last 6 of 6 steps:"
+    assert set_twice == [f"  the clock is set to {now_ms} ms" for now_ms in (1768053601000, 1768053602000)]
     assert opened == "  process 0 opens the store"
     sent = '{"agent_id": "ann", "message": {"type": "t", "payload": "x"}}'
     assert published.startswith(f'  process 0: publish {sent} → {{"id": ')
@@ -165,6 +166,7 @@ def _replayed(folder: Path, steps: dict[str, list[Step]], stumbles: str) -> corp
 
 
 OPEN = of_object({"do": "open", "name": "open", "at": 0})
+CLOCKS = [Step("clock", params={"now_ms": now_ms}, name=f"c{now_ms}") for now_ms in (1768053601000, 1768053602000)]
 ACK = Step("call", 0, "ack", {"agent_id": "ann", "seq": 1}, "2")
 STUMBLES_ONCE = """
 import os

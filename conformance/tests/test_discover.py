@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from busproof.bus.child import Household
+from busproof.bus.doors import BusSpecError
 from busproof.bus.toml.form import declared, load
-from busproof.play.discover import Probes, Told, page
+from busproof.play.discover import Probes, Told, main, page
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -171,7 +172,17 @@ def test_the_first_call_that_is_not_answered_is_the_last(tmp_path: Path, monkeyp
     answers_of = probed(Dies, tmp_path, monkeypatch)
     assert list(answers_of)[-1] == "the rest"
     assert "nothing more was asked: ack: LOST: gone" in answers_of["the rest"].evidence
+    lines = list(page("toy", prober(Dies, tmp_path, monkeypatch)))
+    assert any(line.startswith("# Not tried, as the bus did not answer: ") and "wait" in line for line in lines)
     assert "key" not in answers_of and "consumes" in answers_of
+
+
+def test_a_bus_that_cannot_be_opened_leaves_no_file(tmp_path: Path) -> None:
+    """Else the next try, with the name spelt right, would be refused for the file."""
+    out = tmp_path / "promises.toml"
+    with pytest.raises(BusSpecError):
+        main(["--bus", f"toml:{tmp_path / 'typo.toml'}", "--out", str(out)])
+    assert not out.exists()
 
 
 @pytest.mark.parametrize("name", ["cli", "mcp", "http"])

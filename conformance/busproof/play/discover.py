@@ -29,6 +29,7 @@ BUDGET_S = 60.0
 TIMES, TIMES_FAST, FAST_S = 3, 10, 0.05  # how often a thing is tried; on a bus that is fast to let an agent in
 DOORS = 3
 BURST = 120  # more than any usual page
+HEADING_LINES = 2  # of the file, before a probe tells anything
 SIZES = (1_000, 4_000, 16_000, 64_000, 120_000, 500_000, 1_100_000)
 # The probes, the cheap ones first, and the promises that each is about.
 ABOUT = {
@@ -86,15 +87,19 @@ def main(argv: Sequence[str]) -> int:
     if args.out.exists():
         raise BusSpecError(f"{args.out} exists already; nothing was written")
     household = Household()
-    with tempfile.TemporaryDirectory(prefix="busproof-") as store, args.out.open("w", encoding="utf-8") as file:
+    lines: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="busproof-") as store:
         probes = Probes(args.bus, Path(store), household, time.monotonic() + args.seconds)
         try:
             for line in page(args.bus, probes):
-                for out in (file, sys.stdout):  # as it comes: what a user breaks off has its lines so far
-                    print(line, file=out, flush=True)
-        finally:
+                lines.append(line)
+                print(line, flush=True)
+        finally:  # what a user breaks off has its lines so far
             household.end()
-    print(f"wrote {args.out}: confirm, tighten or strike each line, and put what stays into bus.toml", file=sys.stderr)
+            if len(lines) > HEADING_LINES:
+                args.out.write_text("\n".join([*lines, ""]), encoding="utf-8")
+                then = "confirm, tighten or strike each line, and put what stays into bus.toml"
+                print(f"wrote {args.out}: {then}", file=sys.stderr)
     return 0
 
 
@@ -135,6 +140,7 @@ class Probes:
         self._pages = False
         self._tried: set[str] = set()  # probes that came to their end
         self._missing: set[str] = set()  # methods
+        self._why_not = ""  # were the other probes not tried
 
     def run(self) -> Iterator[Told]:
         """All probes, the cheap ones first; the first that is not answered, or the end of the time, is the last."""
@@ -146,8 +152,9 @@ class Probes:
                     yield Told(name, 0, 0, f"a call that it rests on was refused: {error}")
                 self._tried.add(name)
         except TimeIsOver:
-            return
+            self._why_not = "the time was over (--seconds)"
         except NoAnswer as error:
+            self._why_not = "the bus did not answer"
             yield Told("the rest", 0, 0, f"the bus did not answer, and nothing more was asked: {error}")
         finally:
             for door in self._doors.values():
@@ -162,7 +169,7 @@ class Probes:
             if name not in probe_of:
                 why = "No probe tries"
             elif probe_of[name] not in self._tried:
-                why = "Not tried, as the time was over (--seconds)"
+                why = f"Not tried, as {self._why_not}"
             elif missing:
                 why = f"Not tried, as the bus has no `{min(missing)}` (in bus.toml: no [{min(missing)}])"
             else:

@@ -23,7 +23,6 @@ from busproof.words import kit_failed
 Outcome = Literal["pass", "fail", "warn", "not-applicable", "could-not-run", "inconclusive"]
 
 WORST_FIRST: tuple[Outcome, ...] = ("fail", "could-not-run", "inconclusive", "warn", "pass", "not-applicable")
-A_CLOCK = "a clock that the kit can set (hello: clock manual{})"
 NOT_REACHED = "no script of the corpus reached it"
 NO_END = "did not come to an end"  # an item, whose process ended or was ended before it
 BUDGET_SPENT = "the time of --budget was over before it was decided"
@@ -31,7 +30,8 @@ BUDGET_SPENT = "the time of --budget was over before it was decided"
 
 def a_clock(spec: str) -> str:
     """The clock that a bus lacks. From outside it can be set where the kit itself starts one program for a session."""
-    return A_CLOCK.format("; or --clock faketime, docs/valid.md" * spec.startswith(("exec:", "mcp:")))
+    or_from_outside = "; or --clock faketime, docs/valid.md" if spec.startswith(("exec:", "mcp:")) else ""
+    return f"a clock that the kit can set (hello: clock manual{or_from_outside})"
 
 
 class RowResult(BaseModel):

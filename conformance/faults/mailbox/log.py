@@ -343,9 +343,7 @@ class ABroadcastPassesFullInboxesBy(MailboxBus):
 
     def _readers(self, tx: Any, draft: dict[str, Any]) -> list[str]:
         readers = super()._readers(tx, draft)
-        return (
-            readers if draft["recipient"] is not None else [reader for reader in readers if self._has_room(tx, reader)]
-        )
+        return [reader for reader in readers if draft["recipient"] is not None or self._has_room(tx, reader)]
 
     def _has_room(self, tx: Any, reader: str) -> bool:
         try:

@@ -14,7 +14,7 @@ from typing import Any
 
 from refbus.cli.common import PAYLOAD_HELP, Commands, a_json, a_path, in_ms, made, taken, tell
 from refbus.kernel import jsontext
-from refbus.kernel.errors import Internal, InvalidArgument
+from refbus.kernel.errors import BusError, Internal, InvalidArgument
 from refbus.kernel.stop import Stop
 from refbus.timeline import config
 from refbus.timeline.bus import TimelineBus
@@ -119,7 +119,7 @@ def _submit(bus: TimelineBus, submission: str, arguments: Any) -> Any:
 def _call(bus: TimelineBus, submission: str, arguments: Any) -> Any:
     arguments.backend = arguments.backend_of  # not that of the queue
     given: int | None = vars(arguments).get("sequence")
-    arguments.sequence = int(os.environ.get(f"{WORKED_ON}CALLS", 0)) + (given or _calls_made() or 1)
+    arguments.sequence = _calls_before() + (_calls_made() or 1 if given is None else given)
     return {"submission": submission, **bus.call_service(**taken(TimelineBus.call_service, arguments))}
 
 
@@ -127,9 +127,13 @@ def _delegate(bus: TimelineBus, submission: str, arguments: Any) -> Any:
     values = taken(TimelineBus.delegate, arguments)
     if "nonce" not in values:
         number = _calls_made()
-        before = int(os.environ.get(f"{WORKED_ON}CALLS", 0))
-        values["nonce"] = uuid.uuid4().hex if number is None else str(before + number)
+        values["nonce"] = uuid.uuid4().hex if number is None else str(_calls_before() + number)
     return {"submission": submission, **bus.delegate(**values)}
+
+
+def _calls_before() -> int:
+    """The number before those of this run's calls."""
+    return int(os.environ.get(f"{WORKED_ON}CALLS", 0))
 
 
 def _calls_made() -> int | None:
@@ -208,6 +212,7 @@ def _work(bus: TimelineBus, command: list[str], group: str | None, arguments: An
             ) as running:
                 output = _output(running, message, bus)
         if running.returncode:
+            bus.store.queue.extend(message["delivery"])  # others have their turn, however long this one took
             raise Internal(
                 f"{command[0]!a:.80} ended with {running.returncode}; its message comes again after the ack wait"
             )
@@ -220,9 +225,7 @@ def _work(bus: TimelineBus, command: list[str], group: str | None, arguments: An
 
 
 def _output(running: subprocess.Popen[str], message: Fetched, bus: TimelineBus) -> str:
-    """The output of a command. The message stays in its hands while the command runs, and for an ack wait after it:
-    one that fails each time lets others have their turn.
-    """
+    """The output of a command. The message stays in its hands while the command runs."""
     payload: str | None = jsontext.encode(message["payload"])
     try:
         while True:
@@ -230,7 +233,10 @@ def _output(running: subprocess.Popen[str], message: Fetched, bus: TimelineBus) 
                 return running.communicate(payload, timeout=bus.store.ack_wait_ms / 1000 / LOOKS)[0]
             except subprocess.TimeoutExpired:
                 payload = None  # it is on its way
-                bus.store.queue.extend(message["delivery"])
+                try:
+                    bus.store.queue.extend(message["delivery"])
+                except BusError as error:  # the next look comes while there is time
+                    tell(error)
     except BaseException:
         running.kill()
         raise

@@ -25,6 +25,7 @@ from refbus.relay.view import View
 log = logging.getLogger("refbus.relay.mailbox")
 FULL_PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6)  # before the next attempt on a full disk (6.2)
 LOOK_S = 0.1
+_DONE = ("completed", "archived")
 _OUTCOME = "SELECT status, last_error FROM messages WHERE message_id = ?"
 _LOST = """
     SELECT agent_name FROM messages
@@ -111,11 +112,12 @@ class Mailbox:
         while True:
             with contextlib.suppress(NotFound), View(self.root) as view:
                 status, error = view.store.db.row(_OUTCOME, (message_id,)) or (None, None)
-                lost = [name for (name,) in view.store.db.rows(_LOST, (names.uuid(message_id),))]
-                error = f"inbox_lost: {', '.join(lost)}" if lost else error
-            if status in ("completed", "archived", "failed") or time.monotonic() > deadline:
-                done = status in ("completed", "archived") and error is None
-                return verdict(Outcome(done=done, message_id=message_id, status=status, error=None if done else error))
+                if status in _DONE:  # what an earlier attempt failed of may stand there still
+                    lost = [agent for (agent,) in view.store.db.rows(_LOST, (names.uuid(message_id),))]
+                    error = f"inbox_lost: {', '.join(lost)}" if lost else None
+            if status in (*_DONE, "failed") or time.monotonic() > deadline:
+                done = status in _DONE and error is None
+                return verdict(Outcome(done=done, message_id=message_id, status=status, error=error))
             time.sleep(LOOK_S)
 
     def attach(self, data: bytes) -> str:

@@ -143,6 +143,21 @@ def test_an_inbox_that_is_a_link_gets_nothing(relay: RelayBus, agents: Agents, t
     assert events(relay) == [("symlink", f"agents/{name}/inbox") for name in ("bob", "cid")]
 
 
+def test_a_message_that_comes_at_its_second_attempt_is_done(relay: RelayBus, agents: Agents) -> None:
+    """Though the ledger keeps what the first attempt failed of."""
+    sent = agents.send("ann", "late", "hello")
+    relay.scan()
+    waits = Mailbox(agents.root, "ann").outcome(sent)
+    assert (bool(waits), waits["status"], waits["error"]) == (False, "pending", "unknown_agent: late")
+    agents.join("late")
+    agents.clock.set(agents.clock.now_ms() + 60_000)
+    relay.scan()
+    assert agents.bodies("late") == ["hello"]
+    outcome = Mailbox(agents.root, "ann").outcome(sent)
+    assert (bool(outcome), outcome["status"], outcome["error"]) == (True, "archived", None)
+    assert [row["last_error"] for row in rows(relay).values()] == ["unknown_agent: late"]
+
+
 def test_an_inbox_that_nobody_may_write_to_stops_nobody_else(relay: RelayBus, agents: Agents) -> None:
     """Its copy has failed; the others have theirs."""
     agents.join("bob", "cid")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import threading
@@ -185,13 +186,19 @@ sys.exit(is_bad)
 """
 
 
-def test_a_message_that_fails_late_each_time_lets_others_have_their_turn(run: Run) -> None:
-    """Its command takes longer than the ack wait: meanwhile the message is in its hands, and then it waits."""
+def test_a_message_that_fails_late_each_time_lets_others_have_their_turn(
+    run: Run, store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its command takes longer than the ack wait: meanwhile the message is in its hands, and then it waits. On a busy
+    machine it may be due again by the next look, but not each time.
+    """
     run("send", REQUEST, '"bad"')
     run("send", REQUEST.replace("s1", "s2"), '"good"')
     works = ["--ack-wait-ms", "1000", "work", "--once", "request", "service=infer"]
-    run(*works, "--", sys.executable, "-c", FAILS_LATE, code=1)
-    run(*works, "--", sys.executable, "-c", FAILS_LATE)
+    command = ["timeline", "--store", str(store), *works, "--", sys.executable, "-c", FAILS_LATE]
+    codes = list(itertools.takewhile(bool, (cli.main(command) for _ in range(20))))
+    assert 1 <= len(codes) < 20
+    capsys.readouterr()
     assert [message["payload"] for message in run("log")] == ["bad", "good", 1]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from busproof.contract.common import T0_MS
 from busproof.oracle.models.spec import Refusal
 from busproof.play.explore.orders import Called
 from busproof.play.explore.script import Step, as_data
@@ -44,8 +45,8 @@ def _told(step: Step, program: Program) -> list[str]:
         case "pass":
             return [f"{step.params['ms']:,} ms pass"]
         case "clock":
-            is_kept = any(called.now_ms == step.params["now_ms"] for called in program.called)
-            return [f"the clock is set to {step.params['now_ms']} ms"] if is_kept else ["the clock goes on by itself"]
+            is_set = _is_set(program)
+            return [f"the clock is set to {step.params['now_ms']} ms" if is_set else "the clock goes on by itself"]
         case "store":
             return [f"the store's folder is called {one_line(as_json(step.params['folder']))}"]
         case "restart" if step.params.get("kill"):
@@ -54,6 +55,12 @@ def _told(step: Step, program: Program) -> list[str]:
             return [f"process {step.at} closes the store, and opens it again"]
     options = step.params.get("options")
     return [f"process {step.at} opens the store" + (f" with {one_line(as_json(options))}" if options else "")]
+
+
+def _is_set(program: Program) -> bool:
+    """Has the bus the time that the script sets, and not the machine's?"""
+    times_ms = {T0_MS, *(step.params["now_ms"] for step in program.steps if step.do == "clock")}
+    return any(called.now_ms in times_ms for called in program.called)
 
 
 def _asked(step: Step, program: Program) -> str:
