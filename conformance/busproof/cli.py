@@ -162,7 +162,9 @@ def _run(argv: list[str]) -> int:
         from busproof.pages import jobs
 
         return jobs.main(argv[1:])
-    args = _parser().parse_args(argv)
+    args, others = _parser().parse_known_args(argv)
+    if others:
+        args.parser.error(f"unrecognized arguments: {' '.join(others)}")
     command: Callable[[argparse.Namespace], int] = args.command
     return command(args)
 
@@ -236,7 +238,7 @@ def _parser() -> argparse.ArgumentParser:
         sub = commands.add_parser(
             name, help=text, description=text, epilog=epilog, formatter_class=argparse.RawDescriptionHelpFormatter
         )
-        sub.set_defaults(command=run)
+        sub.set_defaults(command=run, parser=sub)
         return sub
 
     check = add("check", _check, "judge a bus by every requirement that it declares")

@@ -143,6 +143,28 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentPars
         yield parser
 
 
+@pytest.mark.parametrize("columns", range(30, 200, 10))
+def test_a_command_tells_its_usage_in_a_window_of_any_width(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    """argparse fails where it breaks a line of usage that has hidden options."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for command in _commands(cli.parser()):
+        assert command.prog in " ".join(command.format_help().split())
+
+
+def test_a_word_that_a_command_does_not_know_is_told_with_its_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["worker", "claim", "--as", "a", "t", "--digest"])
+    assert caught.value.code == 2
+    assert "usage: refbus worker claim" in capsys.readouterr().err
+
+
+def test_who_makes_a_store_is_told_so_once(run: Run, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A mistyped folder looks like an empty bus."""
+    for words in (["publish", "--as", "a", "t"], ["poll", "--as", "b"]):
+        assert cli.main(["worker", "--store", str(tmp_path / "s"), *words]) == 0
+    assert capsys.readouterr().err == f"refbus: nobody has used '{tmp_path / 's'}' yet: it is made\n"
+
+
 def test_what_a_command_runs_has_a_parameter_for_each_of_its_arguments() -> None:
     """An argument that nobody takes would be left out in silence."""
     for command in _commands(cli.parser()):
@@ -333,6 +355,7 @@ def test_a_number_that_means_nothing_is_refused_before_anything_happens(tmp_path
 
 
 def test_a_program_whose_output_is_closed_ends_as_it_would(tmp_path: Path) -> None:
+    WorkerBus(tmp_path).close()
     command = f"{sys.executable} -m refbus worker --store {tmp_path} hold --as a t -- true >&-"
     assert subprocess.run(["sh", "-c", command], capture_output=True, text=True).stderr == ""
     assert subprocess.run(["sh", "-c", command]).returncode == 0

@@ -474,7 +474,7 @@ TIMELINE_BOUNDS = (
     Bound("wait_ms", WHOLE, 0, DAY_S * 1000, "timeline.cursor.11"),
     Bound("timeout_ms", WHOLE, 0, DAY_S * 1000, "timeline.retry.10"),
     Bound("at", WHOLE, 0, INT_MAX, "timeline.fork.10"),
-    Bound("ack_wait_ms", WHOLE, 1, 2**53, "timeline.cursor.06"),
+    Bound("ack_wait_ms", WHOLE, 1, DAY_S * 1000, "timeline.cursor.06", most=2**53, refuses="above"),
 )
 
 CONTRACT = Contract(

@@ -7,6 +7,7 @@ from plant import fault, in_two_steps, patch, wrap
 
 from refbus.comms import bus, presence
 from refbus.comms.bus import CommsBus
+from refbus.comms.lease import Leases
 from refbus.comms.log import Log
 from refbus.comms.presence import AgentHealth, Presence
 from refbus.kernel.errors import InvalidArgument, NotFound
@@ -40,6 +41,17 @@ def health_sees_what_was_due():
         return _health(self, agent_id)
 
     patch(Presence, get_agent_health=get_agent_health)
+
+
+@fault("comms.presence.15", item="presence.counters", control="retry.comes_back")
+def each_delivery_is_counted_off():
+    """messages_pending goes down with each delivery of a message, and not with its first alone."""
+    take = Leases._take
+
+    def counted_off(self: Leases, tx: Any, message_id: str, agent_id: str, state: Any, after: Any) -> None:
+        take(self, tx, message_id, agent_id, state._replace(status="pending"), after)
+
+    patch(Leases, _take=counted_off)
 
 
 @fault("comms.presence.01", "comms.presence.04", control="retry.comes_back")

@@ -56,6 +56,21 @@ def any_sequence_will_do():
     patch(SqliteQueue, find=first)
 
 
+@fault("timeline.retry.06")
+def answers_are_kept_without_their_number():
+    """A session keeps each answer under its question, without the number of the call: the next call gets it, too."""
+    make, memo = Calls.call, {}
+
+    def remembered(self: Calls, key: Any, payload: Any, nonce: str | None, timeout_ms: int) -> Any:
+        dimensions = [getattr(key, name) for name in keys.DIMENSIONS[type(key)] if name != "sequence"]
+        question = repr((id(self), dimensions, payload, nonce))
+        if question not in memo:
+            memo[question] = make(self, key, payload, nonce, timeout_ms)
+        return memo[question]
+
+    patch(Calls, call=remembered)
+
+
 @fault("timeline.retry.03", "timeline.log.05")
 class DelegatesToItself(TimelineBus):
     """delegate sends the sub-task to its caller."""

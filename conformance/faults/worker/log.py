@@ -284,6 +284,24 @@ def cursor_without_time():
     reword(store, "SCHEMA.seed", "updated_at_ms INTEGER NOT NULL", "updated_at_ms INTEGER")
 
 
+@fault("worker.log.34")
+def cursors_begin_nowhere():
+    """cursors.last_acked_seq has no default."""
+    reword(store, "SCHEMA.seed", "last_acked_seq INTEGER NOT NULL DEFAULT 0", "last_acked_seq INTEGER NOT NULL")
+
+
+@fault("worker.log.37")
+def versions_may_be_null():
+    """meta.value may be null."""
+    reword(store, "SCHEMA.seed", "value TEXT NOT NULL", "value TEXT")
+
+
+@fault("worker.log.38")
+def exports_may_end_nowhere():
+    """export_state.last_seq may be null, and has no default."""
+    reword(store, "SCHEMA.seed", "last_seq INTEGER NOT NULL DEFAULT 0", "last_seq INTEGER")
+
+
 @fault("worker.log.55", chaos={"disk_full": True, "only": "publish", "levels": (0,)})
 class DiesOfAFullDisk(WorkerBus):
     """An error of the disk ends the process, with no answer."""

@@ -97,10 +97,10 @@ def cannot_be_cancelled():
     states.TRANSITIONS["IN_REVIEW"] -= {"FAILED", "CANCELLED"}
 
 
-@fault("worker.presence.06", item="corpus:beats_of_a_stranger")
+@fault("worker.presence.06", item="corpus:edges_of_time")
 def dead_late():
-    """DEAD begins a millisecond late."""
-    patch(presence, THRESHOLDS_MS=((300_001, "DEAD"), (100_000, "STALE"), (30_000, "WARN")))
+    """DEAD begins two milliseconds late."""
+    patch(presence, THRESHOLDS_MS=((300_002, "DEAD"), (100_000, "STALE"), (30_000, "WARN")))
 
 
 @fault("worker.presence.03", item="corpus:beats_of_a_stranger")
@@ -215,10 +215,10 @@ def quiet_transitions():
     patch(bus, States=Faulty)
 
 
-@fault("worker.presence.05", item="corpus:beats_of_a_stranger")
+@fault("worker.presence.05", item="corpus:edges_of_time")
 def stale_late():
-    """STALE begins a millisecond late."""
-    patch(presence, THRESHOLDS_MS=((300_000, "DEAD"), (100_001, "STALE"), (30_000, "WARN")))
+    """STALE begins two milliseconds late."""
+    patch(presence, THRESHOLDS_MS=((300_000, "DEAD"), (100_002, "STALE"), (30_000, "WARN")))
 
 
 @fault("worker.presence.19", item="corpus:state_changes_are_signed")
@@ -254,7 +254,7 @@ def warns_early():
     patch(presence, THRESHOLDS_MS=((300_000, "DEAD"), (100_000, "STALE"), (29_999, "WARN")))
 
 
-@fault("worker.presence.04", item="corpus:more_than_a_thousand_agents")
+@fault("worker.presence.04", item="corpus:edges_of_time")
 def warns_late():
-    """WARN begins a millisecond late."""
-    patch(presence, THRESHOLDS_MS=((300_000, "DEAD"), (100_000, "STALE"), (30_001, "WARN")))
+    """WARN begins two milliseconds late."""
+    patch(presence, THRESHOLDS_MS=((300_000, "DEAD"), (100_000, "STALE"), (30_002, "WARN")))

@@ -29,7 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     _replace_closed()
     try:
-        arguments = parser().parse_args(argv)
+        arguments, others = parser().parse_known_args(argv)
+        if others:
+            arguments.parser.error(f"unrecognized arguments: {' '.join(others)}")
         with SYSTEMS[arguments.system].open_bus(arguments) as bus:
             code = run(bus, arguments)
             sys.stdout.flush()
@@ -44,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the output that is flushed at the end
         return 128 + signal.SIGPIPE
     except OSError as error:
-        print(f"refbus: {error}", file=sys.stderr)
+        print(f"refbus: IO_ERROR: {error}", file=sys.stderr)
         return 1
     return code
 

@@ -52,6 +52,15 @@ class Parser(argparse.ArgumentParser):
         return known, others
 
 
+class Formatter(argparse.HelpFormatter):
+    """Usage lines without hidden options: argparse fails where it breaks a line that has a hidden group."""
+
+    def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: Any = None) -> None:
+        """Add the usage of the actions that are shown."""
+        shown = [action for action in actions if action.help is not argparse.SUPPRESS]
+        super().add_usage(usage, shown, groups if shown == list(actions) else (), prefix)
+
+
 class Commands:
     """The commands of one parser; `options` are those that each of them has."""
 
@@ -76,9 +85,9 @@ class Commands:
         `views` makes no store.
         """
         added: Parser = self._commands.add_parser(
-            name, help=says, description=says, epilog=EXIT_CODES, parents=[self._options]
+            name, help=says, description=says, epilog=EXIT_CODES, parents=[self._options], formatter_class=Formatter
         )
-        added.set_defaults(run=run, shows=shows, views=views)
+        added.set_defaults(run=run, shows=shows, views=views, parser=added)
         added.runs_command = runs_command
         if who is not None:
             added.add_argument("--as", dest=who, required=True, metavar="AGENT", help="who acts")
@@ -128,11 +137,13 @@ def a_json(text: str) -> Any:
         raise InvalidArgument(f"this is no JSON: {error}") from error
 
 
-def made(folder: Path, database: Path, arguments: Any) -> Path:
-    """The folder, which is made if missing. A look at a database that is not there raises NOT_FOUND."""
+def made(folder: Path, database: Path, arguments: Any, *, says_so: bool = True) -> Path:
+    """The folder, which is made if missing, and told. A look at a database that is not there raises NOT_FOUND."""
     refuse_missing(database, arguments)
-    folder = folder.resolve()
+    folder, is_new = folder.resolve(), not database.exists()
     make_path(folder)
+    if says_so and is_new:
+        print(f"refbus: nobody has used {str(folder)!a:.300} yet: it is made", file=sys.stderr)
     return folder
 
 

@@ -129,14 +129,21 @@ def _add_receiving(commands: Commands) -> None:
         "receive", _receive, "messages that could be claimed; nothing is claimed by it", who=AGENT, shows="messages"
     )
     receive.add_argument(
-        "--channel", action="append", dest="channels", help="again for more (default: the agent's subscriptions)"
+        "--channel",
+        action="append",
+        dest="channels",
+        help="again for more (default: the agent's subscriptions, or general)",
     )
     receive.add_argument("--limit", type=int)
     receive.add_argument(
         "--wait", type=seconds, dest="timeout_seconds", metavar="SECONDS", help="wait for a first message"
     )
     for name, method, says in (
-        ("subscribe", CommsBus.subscribe_to_channel, "want a channel"),
+        (
+            "subscribe",
+            CommsBus.subscribe_to_channel,
+            "want a channel: `receive` shows those alone, direct messages too",
+        ),
         ("unsubscribe", CommsBus.unsubscribe_from_channel, "want it no more"),
     ):
         commands.add(name, method, says, who=AGENT).add_argument("channel_name", metavar="channel")

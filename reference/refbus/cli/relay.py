@@ -60,7 +60,7 @@ def _view(arguments: Any) -> View:
 
 def _folder(arguments: Any) -> Path:
     folder: Path = arguments.root.expanduser()
-    return made(folder, folder / tree.LEDGER, arguments)
+    return made(folder, folder / tree.LEDGER, arguments, says_so=False)  # agents may come before the orchestrator
 
 
 def add_commands(commands: Commands) -> None:
@@ -90,7 +90,7 @@ def add_commands(commands: Commands) -> None:
         "audit",
         _view,
         lambda view, changes=False: view.trail(changes=changes),
-        "what was refused, denied, removed or is odd",
+        "what failed, was refused, denied or removed, or is odd",
     )
     audit.add_argument("--changes", action="store_true", help="and every change of the ledger")
     init = add("init", _settings, _init, "make the folder and its config.json, or change a setting in it")

@@ -168,7 +168,7 @@ def _add_queue(commands: Commands) -> None:
     work = commands.add(
         "work",
         _work,
-        "answer the messages of a filter by the command behind --: payload on its stdin, answer on its stdout",
+        "answer the messages of a filter by the command behind --: payload on its stdin, answer on its stdout, in JSON",
         runs_command=True,
     )
     work.add_argument("--once", action="store_true", help="one message, then end")
@@ -191,7 +191,8 @@ def _filter(arguments: Any) -> dict[str, Any]:
     for word in arguments.dimensions:
         name, is_pair, value = word.partition("=")
         if not is_pair or name not in DIMENSIONS[KINDS[arguments.type]]:
-            raise InvalidArgument(f"no DIMENSION=VALUE: {word!a:.80}")
+            known = ", ".join(DIMENSIONS[KINDS[arguments.type]])
+            raise InvalidArgument(f"{word!a:.80} is no DIMENSION=VALUE; those of {arguments.type} are {known}")
         wanted[name] = int(value) if name == "sequence" and value.isdecimal() else value
     return wanted
 
@@ -291,6 +292,8 @@ def _add_record(commands: Commands) -> None:
 def _log(bus: TimelineBus, arguments: Any, graph: bool = False) -> Any:
     if not graph:
         return bus.log(**taken(TimelineBus.log, arguments))
+    if given := {"submission", "after", "limit"} & vars(arguments).keys():
+        raise InvalidArgument(f"--graph draws all timelines: no --{min(given)} with it")
     whole = bus.dump()
     for line in lines(whole["timelines"], whole["messages"]):
         print(line)

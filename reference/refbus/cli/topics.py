@@ -15,6 +15,7 @@ HELP = "the MCP agent bus (seed 004)"
 EPILOG = """\
 The database is --db, or the environment's AGENT_BUS_DB, or ~/.agent_bus/agent_bus.sqlite.
 AGENT_BUS_EMBEDDING_MODEL, the folder of a model2vec model, lets messages be searched by meaning.
+`serve` ends with its standard input, and so do its waits: a pipe into it must stay open for as long as a sync waits.
 A TOPIC is an id, or a name that only one topic has.
 
   claude mcp add agent-bus -- refbus topics serve

@@ -34,7 +34,9 @@ from refbus.worker.tail import Tail
 
 HELP = "the SQLite message bus (seed 000)"
 EPILOG = """\
-The store is the folder that the agents share (default: .worker-state in the current folder); what writes makes it.
+The store is the folder that the agents share: --store, or the environment's REFBUS_STORE, or .worker-state in the
+current folder. What writes makes it, so agents in folders of their own, as worktrees of git, must name one folder.
+A `hold` that is killed (-9) leaves its command running; the token of that is refused once another has claimed the task.
 Keys are lines of at least 64 hex digits (`openssl rand -hex 32`). The first signs, all verify. They come from
 --signing-key-file, or the environment's REFBUS_SIGNING_KEY; others on the machine can read a command line.
 
@@ -62,12 +64,20 @@ KEY_BYTES_MIN = 32  # as many as the hash has (RFC 2104)
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Where the store is, and how messages are signed."""
     parser.add_argument(
-        "--store", type=a_path, default=Path(".worker-state"), metavar="DIR", dest="place", help="the agents' folder"
+        "--store",
+        type=a_path,
+        default=Path(os.environ.get("REFBUS_STORE") or ".worker-state"),
+        metavar="DIR",
+        dest="place",
+        help="the agents' folder",
     )
     parser.add_argument("--lease-ms", type=int, metavar="MS", help="how long a claim lasts (default: 60 s)")
     parser.add_argument("--unread-max", type=int, metavar="N", help="refuse messages to who has so many unread ones")
     parser.add_argument(
-        "--deliveries-max", type=int, metavar="N", help="a message that `process` handed out so often is a dead letter"
+        "--deliveries-max",
+        type=int,
+        metavar="N",
+        help="a message that `process` of the library handed out so often is a dead letter",
     )
     keys = parser.add_mutually_exclusive_group()
     keys.add_argument(
@@ -134,7 +144,12 @@ def add_commands(commands: Commands) -> None:
     commands.add("liveness", WorkerBus.liveness, "who is alive, stale, dead", views=True)
     export = commands.add("export", _export, "bring bus.jsonl up to date", views=True)
     export.add_argument("--follow", action="store_true", help="and keep it so")
-    commands.add("archive", WorkerBus.archive, "move out what everybody has processed, and vacuum", views=True)
+    commands.add(
+        "archive",
+        WorkerBus.archive,
+        "move out what all who acknowledged anything have acknowledged, and vacuum",
+        views=True,
+    )
     commands.add("dump", WorkerBus.dump, "every table, and an integrity check", views=True)
 
 
@@ -206,7 +221,8 @@ def _transition(bus: WorkerBus, worker: str, from_state: str, to_state: str) -> 
 def _verb(bus: WorkerBus, worker: str, verb: str) -> Any:
     before, after = VERBS[verb]
     if before == ANY:
-        before = bus.worker_state(worker)["state"]
+        present = bus.worker_state(worker)["state"]
+        before = "WORKING" if present == after else present  # a repeat changes nothing
     return bus.transition(worker, after, before)
 
 

@@ -62,12 +62,12 @@ class Audit:
         return {"records": records}  # type: ignore[typeddict-item]
 
     def trail(self, *, changes: bool) -> list[dict[str, Any]]:
-        """The same and all requests that were denied, by time; with `changes` every change of the ledger."""
+        """The same and all that failed or was denied, by time; with `changes` every change of the ledger."""
         with self._store.snapshot() as tx:
             return tx.dicts(
                 "SELECT at_ms, event, path, detail FROM ("
                 "SELECT at_ms, event, path, detail, id FROM audit_log UNION ALL "
-                "SELECT at_ms, event, path, detail, id FROM ledger_log WHERE ? OR detail LIKE 'denied%'"
+                "SELECT at_ms, event, path, detail, id FROM ledger_log WHERE ? OR event = 'failed'"
                 ") ORDER BY at_ms, id",
                 (changes,),
             )

@@ -82,7 +82,10 @@ class Mailbox:
             raise of_os_error(error, definite=True) from error
 
     def send(self, message: Message) -> Sent:
-        """Put a message into the outbox, whole and durable. Errors: INVALID_ARGUMENT, PAYLOAD_TOO_LARGE, DISK_FULL."""
+        """Put a message into the outbox, whole and durable. Errors: INVALID_ARGUMENT, PAYLOAD_TOO_LARGE, DISK_FULL.
+
+        `refbus.kernel.msgfile.Message(to="bob", body="…")`, with kind, thread, priority and attachment where wanted.
+        """
         try:
             data = msgfile.format(message)
             same = msgfile.parse(data)

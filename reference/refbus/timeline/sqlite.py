@@ -42,7 +42,8 @@ class SqliteQueue(Queue):
                 if not known.is_whole:
                     raise Corrupt(f"{draft.subject:.200} was sent before, and is damaged")
                 if known.content != (draft.nonce, draft.state, draft.payload):
-                    raise IdConflict(f"{draft.subject:.200} was sent with other content")
+                    what = "was sent with other content" if origin is None else "exists, and began elsewhere"
+                    raise IdConflict(f"{draft.subject if origin is None else draft.timeline:.200} {what}")
                 return known, True
             last = tx.row("SELECT number, hash FROM timelines WHERE timeline = ?", (draft.timeline,))
             if last is not None and origin is not None:

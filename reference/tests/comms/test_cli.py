@@ -179,6 +179,7 @@ def test_an_envelope_is_judged_without_a_store(run: Run) -> None:
 
 def test_errors_go_to_stderr_with_their_code(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And the exit status is 1."""
+    CommsBus(tmp_path).close()
     for words, code in (
         (("send", "--as", "alice", "note", "{"), "INVALID_ARGUMENT"),
         (("send", "--as", "a/b", "note"), "INVALID_ARGUMENT"),
@@ -222,6 +223,7 @@ def refbus_process(project: Path, *words: str) -> subprocess.Popen[str]:
 
 def test_two_processes_ask_and_answer(tmp_path: Path) -> None:
     """One waits for its answer while another finds the question; the store is in the current folder."""
+    CommsBus(tmp_path).close()
     asker = refbus_process(
         tmp_path, "request", "--as", "alice", "--to", "bob", "--wait", "60", "context.query", '{"query": "q"}'
     )
@@ -238,6 +240,7 @@ def test_two_processes_ask_and_answer(tmp_path: Path) -> None:
 
 def test_a_process_that_fails_says_so_on_stderr(tmp_path: Path) -> None:
     """One line, no traceback, exit 1."""
+    CommsBus(tmp_path).close()
     process = refbus_process(tmp_path, "vote", "tally", "unknown")
     out, errors = process.communicate(timeout=90)
     assert (process.returncode, out) == (1, "")

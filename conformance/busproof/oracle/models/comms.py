@@ -968,7 +968,7 @@ class CommsModel(Model):
             "last_heartbeat": Cited(Instant(row.beat_us), ("comms.presence.06",)) if beat else ANYTHING,
             "messages_pending": All(
                 (
-                    Cited(Between(0, self.unfinished(agent)), ("comms.presence.15",)),
+                    Cited(Between(self.untouched(agent), self.unfinished(agent)), ("comms.presence.15",)),
                     Cited(Between(low, high), ("comms.presence.09",)),
                 )
             ),
@@ -980,6 +980,12 @@ class CommsModel(Model):
         known = {id(message): message for message in (*self.sent, *self.messages) if message.is_for(agent)}
         mine = [message.deliveries.get(agent, Delivery()) for message in known.values()]
         return sum(delivery.status not in ("done", "dead") for delivery in mine)
+
+    def untouched(self, agent: str) -> int:
+        """The number of messages sent to it alone that nobody has ever claimed, and whose time is not over."""
+        there = {id(message) for message in self.messages}
+        mine = [m for m in self.sent if id(m) in there and m.to == agent and not m.is_expired(self.now_us)]
+        return sum(m.deliveries.get(agent, Delivery()) == Delivery() for m in mine)
 
     def counted(self, row: Agent) -> dict[str, Any]:
         """The messages that it completed, with and without an error. The seed leaves open how a failed one counts."""

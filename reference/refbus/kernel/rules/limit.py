@@ -119,7 +119,7 @@ def is_inline(stored: str) -> bool:
 def room(recipient: str, unread: int, more: int, unread_max: int) -> None:
     """Refuse messages that would leave a recipient with more than unread_max unread ones."""
     if unread + more > unread_max:
-        raise Backpressure(f"{recipient} has {unread} unread messages; at most {unread_max} may wait")
+        raise Backpressure(f"{recipient} has no room: at most {unread_max} unread messages may wait")
 
 
 def _sized(what: str, value: object, chars_max: int) -> str:

@@ -117,12 +117,18 @@ def time_out(ctx: Ctx) -> None:
 
 @scenario("retry.exact_key", needs=("calls",))
 def exact_key(ctx: Ctx) -> None:
-    """Answers to every neighbour of its key stand there when a call begins; then comes its own, which it takes."""
+    """The caller has asked the same of every neighbour of its key, and was answered; then comes its own answer."""
     caller, other = ctx.agent("caller"), ctx.agent("other")
     key = request()
     for name, value in of(key).items():
         near = key | {name: f"{value}x" if isinstance(value, str) else value + 1}
         other.call("reply", key=near, payload=f"another {name}")
+        neighbour = caller.call("call_service", **of(near), payload="ask", timeout_ms=WAIT_MS)
+        ctx.expect(
+            "timeline.retry.06",
+            neighbour["payload"] == f"another {name}",
+            f"with another {name} the call ended in {neighbour!s:.300}",
+        )
 
     def answer() -> Row:
         _until(lambda: any(message["key"] == key for message in _asked(other)))

@@ -546,24 +546,29 @@ def schema(ctx: Ctx) -> None:
         return
     with database(ctx) as db:
         for requirement, (table, columns) in _TABLES.items():
-            seen = {r["name"]: (r["type"].upper(), r["notnull"], r["pk"]) for r in db.execute(_COLUMNS, (table,))}
+            seen = {row["name"]: _column(row) for row in db.execute(_COLUMNS, (table,))}
             ctx.expect(requirement, seen == columns, f"{table} has columns {seen}, the seed's are {columns}")
         for requirement, (index, wanted) in _INDEXES.items():
             on = [row["name"] for row in db.execute("SELECT name FROM pragma_index_info(?)", (index,))]
             ctx.expect(requirement, on == wanted, f"index {index} is on {on}, the seed's on {wanted}")
         ctx.expect("worker.log.21", _refused(db, _BOTH), "a row with both payload and payload_ref was accepted")
         version = db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
-        good = version is not None and version[0] == "1" and _columns(db, "meta") == ["key", "value"]
-        ctx.expect("worker.log.37", good, f"meta's schema_version is {version and version[0]!r}")
+        ctx.expect(
+            "worker.log.37",
+            version is not None and version[0] == "1",
+            f"meta's schema_version is {version and version[0]!r}",
+        )
         states = [tuple(row) for row in db.execute("SELECT id, last_seq FROM export_state")]
         is_one = _refused(db, "INSERT INTO export_state (id, last_seq) VALUES (2, 0)")
-        ctx.expect("worker.log.38", len(states) == 1 and states[0][0] == 1 and is_one, f"export_state holds {states}")
+        ctx.expect("worker.log.38", states == [(1, 0)] and is_one, f"export_state holds {states}")
         mode = db.execute("PRAGMA journal_mode").fetchone()[0]
         ctx.expect("worker.log.39", mode == "wal", f"journal_mode is {mode}")
 
 
-def _columns(db: sqlite3.Connection, table: str) -> list[str]:
-    return [row["name"] for row in db.execute(_COLUMNS, (table,))]
+def _column(row: sqlite3.Row) -> tuple[Any, ...]:
+    """Its type, whether NULL is refused, whether it is the key, and its default if it has one."""
+    default = [] if row["dflt_value"] is None else [row["dflt_value"].strip("()")]
+    return (row["type"].upper(), row["notnull"], row["pk"], *default)
 
 
 def _refused(db: sqlite3.Connection, statement: str) -> bool:
@@ -577,7 +582,7 @@ def _refused(db: sqlite3.Connection, statement: str) -> bool:
     return False
 
 
-_COLUMNS = 'SELECT name, type, "notnull", pk FROM pragma_table_info(?)'
+_COLUMNS = 'SELECT name, type, "notnull", pk, dflt_value FROM pragma_table_info(?)'
 _BOTH = (
     "INSERT INTO messages (id, ts_ms, from_agent, type, payload, payload_ref)"
     " VALUES ('both', 1, 'x', 't', '1', 'sha256-0')"
@@ -600,7 +605,7 @@ _TABLES = {
     ),
     "worker.log.34": (
         "cursors",
-        {"agent_id": ("TEXT", 0, 1), "last_acked_seq": ("INTEGER", 1, 0), "updated_at_ms": ("INTEGER", 1, 0)},
+        {"agent_id": ("TEXT", 0, 1), "last_acked_seq": ("INTEGER", 1, 0, "0"), "updated_at_ms": ("INTEGER", 1, 0)},
     ),
     "worker.log.35": (
         "heartbeats",
@@ -621,6 +626,8 @@ _TABLES = {
             "lease_until_ms": ("INTEGER", 1, 0),
         },
     ),
+    "worker.log.37": ("meta", {"key": ("TEXT", 0, 1), "value": ("TEXT", 1, 0)}),
+    "worker.log.38": ("export_state", {"id": ("INTEGER", 0, 1), "last_seq": ("INTEGER", 1, 0, "0")}),
 }
 _INDEXES = {
     "worker.log.31": ("idx_messages_to_seq", ["to_agent", "seq"]),
