@@ -226,9 +226,12 @@ class Damage:
         for others in self.of_another_id(params):
             try:
                 live.call(self._operation.method, **others)
-                return
             except Refused as error:
                 refused = error
+                continue
+            time.sleep(AT_WORK_S)  # its first call may make a file, so it looks at the folder once more
+            live.call(self._operation.method, **others)
+            return
         raise RunFailed(f"{self._operation.name} is refused before anything is damaged: {refused}")
 
     def stored(self) -> tuple[Callable[[dict[str, Any]], set[str]], dict[str, Any]]:

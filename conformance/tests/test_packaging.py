@@ -49,15 +49,16 @@ def test_the_reference_alone_needs_nothing_of_the_kit(tmp_path: Path) -> None:
     with wheel(ROOT / "reference", tmp_path / "wheel") as archive:
         archive.extractall(tmp_path / "site")
     store = ["-m", "refbus", "worker", "--store", str(tmp_path / "store")]
-    payload = '{"text": "hello"}'
-    for command, expected in ((["publish", "--as", "ann", "task", payload], '"seq"'), (["search", "hello"], "hello")):
+    publish = ["publish", "--as", "ann", "task", '{"text": "hello"}']
+    is_new = f"refbus: nobody has used '{tmp_path / 'store'}' yet: it is made\n"
+    for command, expected, errors in ((publish, '"seq"', is_new), (["search", "hello"], "hello", "")):
         done = subprocess.run(
             [sys.executable, "-S", "-P", *store, *command],
             env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
             capture_output=True,
             text=True,
         )
-        assert (done.returncode, done.stderr) == (0, "")
+        assert (done.returncode, done.stderr) == (0, errors)
         assert expected in done.stdout
 
 

@@ -43,7 +43,7 @@ def health_sees_what_was_due():
     patch(Presence, get_agent_health=get_agent_health)
 
 
-@fault("comms.presence.15", item="presence.counters", control="retry.comes_back")
+@fault("comms.presence.15", item="presence.counters", control="retry.comes_back", author="public report, php-rsmq #8")
 def each_delivery_is_counted_off():
     """messages_pending goes down with each delivery of a message, and not with its first alone."""
     take = Leases._take

@@ -56,7 +56,7 @@ def any_sequence_will_do():
     patch(SqliteQueue, find=first)
 
 
-@fault("timeline.retry.06")
+@fault("timeline.retry.06", author="public report, Trajectory-IR #229")
 def answers_are_kept_without_their_number():
     """A session keeps each answer under its question, without the number of the call: the next call gets it, too."""
     make, memo = Calls.call, {}
