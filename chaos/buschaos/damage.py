@@ -229,8 +229,9 @@ class Damage:
             except Refused as error:
                 refused = error
                 continue
-            time.sleep(AT_WORK_S)  # its first call may make a file, so it looks at the folder once more
-            live.call(self._operation.method, **others)
+            time.sleep(AT_WORK_S)  # the first call may make a file: the process looks at its folder once more
+            with contextlib.suppress(Refused):  # of a bus that takes nothing twice; nothing is damaged yet
+                live.call(self._operation.method, **others)
             return
         raise RunFailed(f"{self._operation.name} is refused before anything is damaged: {refused}")
 

@@ -183,6 +183,7 @@ def test_a_stale_or_expired_known_failure_fails_the_run(tmp_path: Path) -> None:
         (["check", "worker", "--bus", "exec:/no/such/program"], "cannot start"),
         (["check", "worker", "--bus", "exec:true"], "busproof doctor --bus exec:true"),
         (["check", "worker", "--only", "no.such.check"], "no such check"),
+        (["check", "worker", "--ony", "worker.log.01"], "usage: busproof check"),
         (["check", "worker", "--bus", "py:no_such_module:bus"], "no_such_module"),
     ],
 )

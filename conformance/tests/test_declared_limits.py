@@ -1,12 +1,15 @@
 """Every limit that a contract lets a bus declare has a call that tries it."""
 
 import contextlib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from busproof.bus.base import Refused
 from busproof.bus.fleet import Fleet, reference
 from busproof.contract import CONTRACTS
+from busproof.contract.bounds import Bound
 from busproof.play.suite import stage
 from busproof.systems import SYSTEMS
 
@@ -49,3 +52,27 @@ def test_the_script_of_declared_limits_tries_each_of_the_contract(system: str) -
                 scenario.play(ctx)
             asked |= limits.names
     assert asked >= CONTRACTS[system].limits.keys()
+
+
+OPTIONS = [
+    (system, option, bound)
+    for system, contract in CONTRACTS.items()
+    for bound in contract.bounds
+    for option in contract.options
+    if option in bound.fields.replace(",", " ").split()
+]
+
+
+@pytest.mark.parametrize(("system", "option", "bound"), OPTIONS)
+def test_the_reference_takes_an_option_at_both_ends_of_its_bound_and_nothing_beyond(
+    tmp_path: Path, system: str, option: str, bound: Bound
+) -> None:
+    """A table of the specification is made from these bounds."""
+    with contextlib.closing(Fleet([reference(system)], system=system)) as fleet:
+        door = fleet.door(0, tmp_path, {})
+        for value in bound.taken:
+            door.call("open", {"store": str(tmp_path), "options": {option: value}})
+        for value in bound.refused:
+            with pytest.raises(Refused, match="INVALID_ARGUMENT"):
+                door.call("open", {"store": str(tmp_path), "options": {option: value}})
+        door.close()

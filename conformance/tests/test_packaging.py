@@ -50,7 +50,7 @@ def test_the_reference_alone_needs_nothing_of_the_kit(tmp_path: Path) -> None:
         archive.extractall(tmp_path / "site")
     store = ["-m", "refbus", "worker", "--store", str(tmp_path / "store")]
     publish = ["publish", "--as", "ann", "task", '{"text": "hello"}']
-    is_new = f"refbus: nobody has used '{tmp_path / 'store'}' yet: it is made\n"
+    is_new = f"refbus: made a new store in '{tmp_path / 'store'}'\n"
     for command, expected, errors in ((publish, '"seq"', is_new), (["search", "hello"], "hello", "")):
         done = subprocess.run(
             [sys.executable, "-S", "-P", *store, *command],

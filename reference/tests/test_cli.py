@@ -87,7 +87,9 @@ def test_a_worker_goes_its_way_by_the_seeds_commands(run: Run) -> None:
     for verb, state in (("cancel", "CANCELLED"), ("fail", "FAILED")):
         run(verb, verb, code=1)  # nobody has spawned it
         run("spawn", verb)
-        assert run(verb, verb)[0]["state"] == state
+        assert [run(verb, verb)[0] for _ in range(2)] == [
+            {"worker": verb, "state": state, "changed": changed} for changed in (True, False)
+        ]
         run(verb, "w1", code=1)
 
 
@@ -158,11 +160,14 @@ def test_a_word_that_a_command_does_not_know_is_told_with_its_usage(capsys: pyte
     assert "usage: refbus worker claim" in capsys.readouterr().err
 
 
-def test_who_makes_a_store_is_told_so_once(run: Run, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """A mistyped folder looks like an empty bus."""
+def test_who_makes_a_store_is_told_so_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A mistyped folder looks like an empty bus. The environment names one for agents in folders of their own."""
+    monkeypatch.setenv("REFBUS_STORE", str(tmp_path / "s"))
     for words in (["publish", "--as", "a", "t"], ["poll", "--as", "b"]):
-        assert cli.main(["worker", "--store", str(tmp_path / "s"), *words]) == 0
-    assert capsys.readouterr().err == f"refbus: nobody has used '{tmp_path / 's'}' yet: it is made\n"
+        assert cli.main(["worker", *words]) == 0
+    assert capsys.readouterr().err == f"refbus: made a new store in '{tmp_path / 's'}'\n"
 
 
 def test_what_a_command_runs_has_a_parameter_for_each_of_its_arguments() -> None:

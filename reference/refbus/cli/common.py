@@ -143,7 +143,7 @@ def made(folder: Path, database: Path, arguments: Any, *, says_so: bool = True) 
     folder, is_new = folder.resolve(), not database.exists()
     make_path(folder)
     if says_so and is_new:
-        print(f"refbus: nobody has used {str(folder)!a:.300} yet: it is made", file=sys.stderr)
+        print(f"refbus: made a new store in {str(folder)!a:.300}", file=sys.stderr)
     return folder
 
 

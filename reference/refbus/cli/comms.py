@@ -142,7 +142,7 @@ def _add_receiving(commands: Commands) -> None:
         (
             "subscribe",
             CommsBus.subscribe_to_channel,
-            "want a channel: `receive` shows those alone, direct messages too",
+            "want a channel: from then on `receive` shows messages of wanted channels alone",
         ),
         ("unsubscribe", CommsBus.unsubscribe_from_channel, "want it no more"),
     ):

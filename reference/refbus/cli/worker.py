@@ -36,7 +36,7 @@ HELP = "the SQLite message bus (seed 000)"
 EPILOG = """\
 The store is the folder that the agents share: --store, or the environment's REFBUS_STORE, or .worker-state in the
 current folder. What writes makes it, so agents in folders of their own, as worktrees of git, must name one folder.
-A `hold` that is killed (-9) leaves its command running; the token of that is refused once another has claimed the task.
+A `hold` that is killed (-9) leaves its command running, whose token is refused once another agent has claimed the task.
 Keys are lines of at least 64 hex digits (`openssl rand -hex 32`). The first signs, all verify. They come from
 --signing-key-file, or the environment's REFBUS_SIGNING_KEY; others on the machine can read a command line.
 
@@ -145,10 +145,7 @@ def add_commands(commands: Commands) -> None:
     export = commands.add("export", _export, "bring bus.jsonl up to date", views=True)
     export.add_argument("--follow", action="store_true", help="and keep it so")
     commands.add(
-        "archive",
-        WorkerBus.archive,
-        "move out what all who acknowledged anything have acknowledged, and vacuum",
-        views=True,
+        "archive", WorkerBus.archive, "move out what every agent with a cursor has acknowledged, and vacuum", views=True
     )
     commands.add("dump", WorkerBus.dump, "every table, and an integrity check", views=True)
 

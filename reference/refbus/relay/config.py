@@ -97,7 +97,7 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, BusError) as error:
         raise InvalidArgument(f"config.json cannot be read: {error!s:.200}") from error
     if type(settings) is not dict or not settings.keys() <= set(OPTIONS):
-        what = next(iter(settings.keys() - set(OPTIONS))) if type(settings) is dict else settings
+        what = min(settings.keys() - set(OPTIONS)) if type(settings) is dict else settings
         raise InvalidArgument(f"config.json must be an object with any of {', '.join(OPTIONS)}, not {what!a:.80}")
     return settings
 

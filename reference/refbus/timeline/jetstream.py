@@ -26,7 +26,7 @@ from refbus.timeline import token
 from refbus.timeline.config import Config
 from refbus.timeline.filters import Filter
 from refbus.timeline.message import Draft, Node, Place, chained, follow
-from refbus.timeline.queue import Branch, Delivery, Origin, Queue
+from refbus.timeline.queue import Branch, Delivery, Origin, Queue, other_content
 from refbus.timeline.stream import PATIENCE_S, STREAM, NotThere, Raw, Stream, fault
 
 PULL_S = 5.0  # a pull that a restarted server has forgotten is made again after so long
@@ -68,7 +68,7 @@ class JetStreamQueue(Queue):
             known = self._first(first, draft.nonce)
             if known is not None:
                 if known.content != (draft.nonce, draft.state, draft.payload):
-                    raise IdConflict(f"{draft.subject:.200} was sent with other content")
+                    raise other_content(draft, origin)
                 return known, known.hash not in ours
             if head is not None and origin is not None:
                 raise IdConflict(f"timeline {draft.key.timeline!r:.100} exists")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from refbus.kernel.errors import IdConflict
 from refbus.timeline.filters import Filter
 from refbus.timeline.message import Draft, Node, Place
 
@@ -35,6 +36,13 @@ class Delivery(NamedTuple):
     node: Node
     token: str
     deliveries: int
+
+
+def other_content(draft: Draft, origin: Origin | None) -> IdConflict:
+    """The error of a message whose identity has other content, and of a fork that began elsewhere."""
+    if origin is not None:
+        return IdConflict(f"timeline {draft.key.timeline!r:.100} exists, and began elsewhere")
+    return IdConflict(f"{draft.subject:.200} was sent with other content")
 
 
 class Queue(Protocol):

@@ -18,7 +18,7 @@ from refbus.kernel.transaction import Transaction
 from refbus.timeline import keys, token
 from refbus.timeline.filters import Filter
 from refbus.timeline.message import Draft, Node, Place, chained, shown
-from refbus.timeline.queue import Branch, Delivery, Origin, Queue
+from refbus.timeline.queue import Branch, Delivery, Origin, Queue, other_content
 
 DB_NAME = "timeline.db"
 SCHEMA = Schema((Path(__file__).parent / "schema.sql").read_text("utf-8"), "")
@@ -42,8 +42,7 @@ class SqliteQueue(Queue):
                 if not known.is_whole:
                     raise Corrupt(f"{draft.subject:.200} was sent before, and is damaged")
                 if known.content != (draft.nonce, draft.state, draft.payload):
-                    what = "was sent with other content" if origin is None else "exists, and began elsewhere"
-                    raise IdConflict(f"{draft.subject if origin is None else draft.timeline:.200} {what}")
+                    raise other_content(draft, origin)
                 return known, True
             last = tx.row("SELECT number, hash FROM timelines WHERE timeline = ?", (draft.timeline,))
             if last is not None and origin is not None:

@@ -136,6 +136,15 @@ def test_a_spawn_that_is_denied_is_in_the_audit_trail(run: Run) -> None:
     assert abs(record["at_ms"] - 1000 * time.time()) < 60_000
 
 
+def test_a_message_that_failed_is_in_the_audit_trail(run: Run) -> None:
+    """Not the one that was delivered."""
+    run("send", "--as", "bob", "--to", "a b", "lost")
+    run("send", "--as", "bob", "--to", "bob", "delivered")
+    time.sleep(0.1)
+    run("scan")
+    assert [(record["event"], record["detail"]) for record in run("audit")] == [("failed", "bad_address: 'a b'")]
+
+
 def test_the_sender_can_wait_for_what_becomes_of_its_message(run: Run, start: Start) -> None:
     """Nobody has seen it; it failed, and why; it was processed."""
     (unseen,) = run("send", "--as", "bob", "--to", "nobody", "--wait", "0", "hello", code=1)

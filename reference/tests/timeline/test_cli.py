@@ -120,6 +120,9 @@ def test_the_record_is_shown_forked_and_verified(run: Run, capsys: pytest.Captur
     assert run("verify", "main", "--head", "0", code=1)[0]["ok"] is False
     assert cli.main(["timeline", "--store", str(store), "log", "--graph"]) == 0
     assert capsys.readouterr().out.splitlines()[1] == "|-."
+    run("log", "--graph", "--submission", "s1", code=1)
+    assert cli.main(["timeline", "--store", str(store), "fork", "side", "main", "2"]) == 1
+    assert "ID_CONFLICT: timeline 'side' exists, and began elsewhere" in capsys.readouterr().err
 
 
 def test_subjects_both_ways(run: Run) -> None:
